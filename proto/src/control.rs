@@ -1,0 +1,376 @@
+//! Agent and command line <-> coordinator: JSON over HTTP under `/v1`.
+//!
+//! | route | body -> answer |
+//! |---|---|
+//! | `POST /v1/hello` | [`crate::discovery::HelloCredential`] as bearer -> [`crate::discovery::HelloAnswer`] |
+//! | `GET /v1/ping` | -> [`Pong`] |
+//! | `POST /v1/windows/{id}/register` | [`Register`] -> [`Registered`] |
+//! | `POST /v1/windows/{id}/heartbeat` | [`Heartbeat`] -> [`Registered`] |
+//! | `POST /v1/windows/{id}/leave` | [`Leave`] -> `{}` |
+//! | `GET /v1/windows/{id}/events?incarnation=N` | -> newline-delimited [`Notice`]s; its end means that one of the two died |
+//! | `POST /v1/windows/{id}/take`, `start`, `stop`, `restart` | -> [`Outcome`] |
+//! | `PATCH /v1/windows/{id}` | [`WindowSettings`] -> [`Outcome`] |
+//! | `GET /v1/settings`, `PATCH /v1/settings` | [`Settings`] / [`SettingsChange`] -> [`Settings`] |
+//! | `GET /v1/status` | -> [`Status`] |
+//! | `POST /v1/token/rotate` | -> [`Rotated`] |
+//! | `POST /v1/port` | [`PortChange`] -> [`PortChanged`] |
+//! | `POST /v1/shutdown` | -> `{}`; the coordinator answers, then ends |
+//!
+//! In a path, `{id}` of take, start, stop, restart and PATCH may be a unique prefix, a name or a folder
+//! (percent-encoded). Errors are [`Failure`] with a 4xx or 5xx status.
+//! Unknown fields are ignored and new ones are optional: a peer of the previous version keeps working.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{InstanceId, Term, WindowId};
+
+/// How often an agent sends a heartbeat, in milliseconds (R10).
+pub const HEARTBEAT_MS: u64 = 1_500;
+/// A window without a heartbeat for this long is suspect: shown as not responsive, nothing else (R10).
+pub const SUSPECT_MS: u64 = 3_000;
+/// An agent runs no call of its term this long after its last acknowledged heartbeat (R10).
+pub const FENCE_MS: u64 = 4_000;
+/// A window without a heartbeat for this long is evicted (R10); also the lease that a new coordinator honours (R9).
+pub const LEASE_MS: u64 = 6_000;
+/// How long the live place is held for a window that vanished (R6).
+pub const HOLD_MS: u64 = 5_000;
+/// How long calls of an old term may run on after a handover (R4).
+pub const DRAIN_MS: u64 = 30_000;
+/// How long a standby window must be focused to become live, with `followFocus` (R12).
+pub const FOLLOW_FOCUS_MS: u64 = 1_000;
+
+/// What a window is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WindowKind {
+    /// A VS Code window.
+    Vscode,
+    /// A window on a folder without an editor.
+    Headless,
+}
+
+/// Where a window stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WindowState {
+    /// The window that `/mcp` reaches.
+    Live,
+    /// Would start, but yields to the live one.
+    Standby,
+    /// Must not start by itself.
+    Off,
+}
+
+/// An MCP debug session of a window, as far as routing needs it (R11).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DebugSession {
+    /// The handle that tools take as `session_id`.
+    pub id: String,
+    /// Name of the configuration.
+    pub name: String,
+}
+
+/// A window announces itself with everything a coordinator needs to know about it; repeated after every
+/// reconnection, so that a new coordinator needs nothing but this.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Register {
+    /// Control protocol of the agent.
+    pub protocol: u32,
+    /// Version of the agent's program.
+    pub version: String,
+    /// Name for people; not unique.
+    pub name: String,
+    /// VS Code or headless.
+    pub kind: WindowKind,
+    /// Absolute folders of the window.
+    pub folders: Vec<String>,
+    /// The window's auto-start setting.
+    pub auto_start: bool,
+    /// Process id of the agent.
+    pub pid: u32,
+    /// Start time of that process, as in [`crate::discovery::Discovery::pid_start`].
+    #[serde(default)]
+    pub pid_start: u64,
+    /// Loopback port on which the agent serves MCP; 1024 or higher.
+    pub port: u16,
+    /// Grows with every start of an agent of this window (milliseconds since the epoch will do); messages of a
+    /// lower one are late and are ignored.
+    pub incarnation: u64,
+    /// Highest term the agent has seen.
+    #[serde(default)]
+    pub highest_term: Option<Term>,
+    /// Term the agent holds, when it is live in its own eyes.
+    #[serde(default)]
+    pub held_term: Option<Term>,
+    /// True when the user stopped this window (R5): it stays off over a restart of the coordinator.
+    #[serde(default)]
+    pub stopped: bool,
+    /// Running MCP debug sessions.
+    #[serde(default)]
+    pub debug_sessions: Vec<DebugSession>,
+    /// How long ago the window was focused, in milliseconds; 0 while it is.
+    #[serde(default)]
+    pub focused_ms_ago: Option<u64>,
+}
+
+/// The coordinator's view of the window, as answer to [`Register`] and [`Heartbeat`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Registered {
+    /// Run of the coordinator.
+    pub instance: InstanceId,
+    /// Its generation.
+    pub generation: u64,
+    /// Where the window stands.
+    pub state: WindowState,
+    /// The term it holds when it is live.
+    pub term: Option<Term>,
+    /// Settings in force.
+    pub settings: Settings,
+}
+
+/// Every [`HEARTBEAT_MS`], and at once when something in it changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Heartbeat {
+    /// As registered.
+    pub incarnation: u64,
+    /// Grows with every heartbeat of an incarnation; a late one changes nothing.
+    pub seq: u64,
+    /// Whether the window is focused now.
+    #[serde(default)]
+    pub focused: bool,
+    /// Running MCP debug sessions.
+    #[serde(default)]
+    pub debug_sessions: Vec<DebugSession>,
+    /// Folders, when they changed.
+    #[serde(default)]
+    pub folders: Option<Vec<String>>,
+}
+
+/// A window ends or reloads on purpose. The place of a live one is held all the same (R6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Leave {
+    /// As registered.
+    pub incarnation: u64,
+}
+
+/// One line of a window's event stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "notice", rename_all = "snake_case")]
+pub enum Notice {
+    /// First line, and after every change: where this window stands and who is live.
+    State {
+        /// Where this window stands.
+        state: WindowState,
+        /// The term it holds when it is live; granted by this notice.
+        term: Option<Term>,
+        /// The live window.
+        live: Option<WindowRef>,
+        /// Why, in a few words for a tooltip.
+        why: String,
+    },
+    /// Settings changed.
+    Settings {
+        /// Settings in force.
+        settings: Settings,
+    },
+    /// The user restarts this window (R7): the agent ends its sessions and starts anew.
+    Restart,
+    /// The user stopped this window (R5): waits of running calls end as `interrupted`.
+    Stop,
+    /// An agent with a higher incarnation took this window's place; this one must end.
+    Superseded,
+    /// An AI client asks to make this window live (`aiHandover`: ask).
+    AskHandover {
+        /// To be repeated when the user agrees: `POST /v1/windows/{id}/take`.
+        client: String,
+    },
+    /// Keeps the stream alive.
+    Tick,
+}
+
+/// A window, named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowRef {
+    /// Its id.
+    pub id: WindowId,
+    /// Its name.
+    pub name: String,
+}
+
+/// Answer to a command of the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    /// The window it was done to.
+    pub window: WindowRef,
+    /// Where it stands now.
+    pub state: WindowState,
+    /// Its term when it is live.
+    pub term: Option<Term>,
+}
+
+/// What can be changed of one window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowSettings {
+    /// R8.
+    #[serde(default)]
+    pub auto_start: Option<bool>,
+}
+
+/// Whether an AI client may move the live place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AiHandover {
+    /// The user is asked in the target window.
+    #[default]
+    Ask,
+    /// Yes.
+    Always,
+    /// No.
+    Never,
+}
+
+/// Which windows a call on `/mcp` may name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Routing {
+    /// The live one only; others answer `not_live`.
+    #[default]
+    Live,
+    /// Any.
+    Any,
+}
+
+/// Settings of the coordinator, kept in `state.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Settings {
+    /// R12.
+    pub follow_focus: bool,
+    /// See [`AiHandover`].
+    pub ai_handover: AiHandover,
+    /// See [`Routing`].
+    pub routing: Routing,
+    /// How long a call waits for a live window, in milliseconds.
+    pub hold_calls_ms: u64,
+    /// Toolsets offered to a client that does not ask for others.
+    pub toolsets: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            follow_focus: false,
+            ai_handover: AiHandover::default(),
+            routing: Routing::default(),
+            hold_calls_ms: 10_000,
+            toolsets: ["debugger", "code", "windows"].map(str::to_owned).to_vec(),
+        }
+    }
+}
+
+/// A change of [`Settings`]; absent fields stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SettingsChange {
+    /// See [`Settings::follow_focus`].
+    pub follow_focus: Option<bool>,
+    /// See [`Settings::ai_handover`].
+    pub ai_handover: Option<AiHandover>,
+    /// See [`Settings::routing`].
+    pub routing: Option<Routing>,
+    /// See [`Settings::hold_calls_ms`].
+    pub hold_calls_ms: Option<u64>,
+    /// See [`Settings::toolsets`].
+    pub toolsets: Option<Vec<String>>,
+}
+
+/// `baton status --json` while the coordinator runs. Scripts depend on the names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    /// Always true in an answer; false is what the command line prints when there is none.
+    pub running: bool,
+    /// Process id of the coordinator.
+    pub pid: u32,
+    /// Version of its program.
+    pub version: String,
+    /// Its generation.
+    pub generation: u64,
+    /// The URL for clients.
+    pub url: String,
+    /// Its port.
+    pub port: u16,
+    /// The live window.
+    pub live: Option<WindowId>,
+    /// Its term.
+    pub term: Option<Term>,
+    /// The window whose place is held (R6, R9).
+    pub awaiting: Option<WindowId>,
+    /// All windows, ordered by id.
+    pub windows: Vec<WindowStatus>,
+}
+
+/// One window of [`Status`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowStatus {
+    /// Its id.
+    pub id: WindowId,
+    /// Its name.
+    pub name: String,
+    /// Its absolute folders.
+    pub folders: Vec<String>,
+    /// VS Code or headless.
+    pub kind: WindowKind,
+    /// Where it stands.
+    pub state: WindowState,
+    /// False while it is suspect (R10).
+    pub responsive: bool,
+    /// Its auto-start setting.
+    pub auto_start: bool,
+    /// Process id of its agent.
+    pub pid: u32,
+    /// Ids of its MCP debug sessions.
+    pub debug_sessions: Vec<String>,
+    /// When it was focused last, RFC 3339 in UTC; null when never.
+    pub last_focus: Option<String>,
+}
+
+/// Answer to `GET /v1/ping`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pong {
+    /// Run of the coordinator.
+    pub instance: InstanceId,
+}
+
+/// Answer to `POST /v1/token/rotate`: the new epoch; the token itself is derived by the caller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rotated {
+    /// See [`crate::discovery::Role::Client`].
+    pub epoch: u32,
+}
+
+/// The user moves the coordinator to another port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PortChange {
+    /// 1024 or higher.
+    pub port: u16,
+}
+
+/// The coordinator listens on the new port; the old one answers until the last client left it or it ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PortChanged {
+    /// The new URL.
+    pub url: String,
+}
+
+/// Every error of `/v1`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// Stable, for programs: `unknown_window`, `ambiguous_window`, `stale_incarnation`, ...
+    pub code: String,
+    /// One sentence for people that says what to try.
+    pub message: String,
+    /// The windows it could have been, when the name was ambiguous.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<WindowRef>,
+}

@@ -1,0 +1,19 @@
+//! Types that cross a process boundary of Baton, and nothing else.
+//!
+//! | module | who speaks it |
+//! |---|---|
+//! | [`ids`] | everybody: window ids, terms, instance ids |
+//! | [`discovery`] | the discovery file, the mutual proof, the keys derived from the secret |
+//! | [`control`] | agent, command line <-> coordinator, JSON over HTTP under `/v1` |
+//! | [`edge`] | coordinator -> agent: the headers on a forwarded MCP call, and the refusals |
+
+pub mod control;
+pub mod discovery;
+pub mod edge;
+pub mod ids;
+
+/// Version of the control protocol this build speaks.
+pub const PROTOCOL: u32 = 1;
+
+/// Oldest version of the control protocol this build still speaks.
+pub const PROTOCOL_MIN: u32 = 1;
