@@ -1,2 +1,66 @@
-//! (skeleton)
-fn main() {}
+//! Tasks of the Baton workspace: `cargo xtask demo | test | check | bench`.
+//!
+//! Each task installs what it needs into the ignored folder `.cache/` and says what it is doing.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `install` | Python, Node and nginx parts at pinned versions, stamped |
+//! | `run` | child processes: progress, logs, what a failure prints |
+//! | `task` | the four tasks |
+
+mod install;
+mod run;
+mod task;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Command line of `cargo xtask`.
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Tasks of the Baton workspace")]
+struct Options {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Runs the main job on real programs: three windows, a takeover, two kills, one client session
+    Demo {
+        /// Leave everything running and print the URL and client configurations
+        #[arg(long)]
+        stay: bool,
+    },
+    /// Passes all tests, or the named suites: unit, it, clients, conformance, tidy
+    Test {
+        /// Suites to run; all when none is named
+        suites: Vec<task::Suite>,
+    },
+    /// Formatting, lints and house rules: quick enough to run before every commit
+    Check,
+    /// Measures speed and memory of a release build side by side with peers and writes docs/performance.md
+    Bench {
+        /// Parts to measure; all when none is named
+        names: Vec<String>,
+    },
+    /// Installs what the other tasks need and stops
+    Setup,
+}
+
+fn main() -> ExitCode {
+    let result = match Options::parse().task {
+        Task::Demo { stay } => task::demo(stay),
+        Task::Test { suites } => task::test(&suites),
+        Task::Check => task::check(),
+        Task::Bench { names } => task::bench(&names),
+        Task::Setup => task::setup(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            run::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The tasks themselves.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+
+use crate::install::{self, DEBUGPY, MCP_1, MCP_2, MCP_PROXY, NODE_CLIENTS, SUPERGATEWAY};
+use crate::run::{command, output_of, say, shown};
+
+/// A part of `cargo xtask test`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Suite {
+    /// Tests inside the crates.
+    Unit,
+    /// Real processes: rules, edge, debugging, faults, threats, bad input.
+    It,
+    /// Official MCP clients against the whole.
+    Clients,
+    /// The official conformance suite, both revisions.
+    Conformance,
+    /// House rules: headers, lengths, purity.
+    Tidy,
+}
+
+/// `cargo xtask demo`.
+pub(crate) fn demo(stay: bool) -> Result<()> {
+    in_parallel(&[&|| DEBUGPY.install(), &|| MCP_1.install()])?;
+    build(&[])?;
+    let mut demo = cargo(&["run", "--quiet", "-p", "baton-tests", "--bin", "baton-demo", "--"]);
+    if stay {
+        demo.arg("--stay");
+    }
+    shown("the demo", &mut demo)
+}
+
+/// `cargo xtask test [suite...]`.
+pub(crate) fn test(suites: &[Suite]) -> Result<()> {
+    let wants = |suite| suites.is_empty() || suites.contains(&suite);
+    let needs_clients = wants(Suite::Clients) || wants(Suite::Conformance);
+    if wants(Suite::Unit) || wants(Suite::It) || needs_clients {
+        install_for_tests(needs_clients || wants(Suite::It))?;
+        build(&[])?;
+    }
+    say("running the tests");
+    shown("the tests", &mut test_command(suites))
+}
+
+/// `cargo xtask check`.
+pub(crate) fn check() -> Result<()> {
+    shown("cargo fmt --check", &mut cargo(&["fmt", "--all", "--check"]))?;
+    let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"];
+    shown("cargo clippy", &mut cargo(&clippy))?;
+    shown("the house rules", &mut cargo(&["test", "--quiet", "-p", "baton-tests", "--test", "it", "tidy::"]))
+}
+
+/// `cargo xtask bench [name...]`.
+pub(crate) fn bench(names: &[String]) -> Result<()> {
+    in_parallel(&[
+        &|| DEBUGPY.install().and_then(|()| SUPERGATEWAY.install()),
+        &|| MCP_PROXY.install(),
+        &install::install_nginx,
+    ])?;
+    build(&["--release"])?;
+    let mut bench =
+        cargo(&["run", "--quiet", "--release", "-p", "baton-tests", "--bin", "baton-bench", "--"]);
+    bench.args(names);
+    if let Some(nginx) = install::nginx() {
+        bench.env("BATON_NGINX", nginx);
+    }
+    shown("the benches", &mut bench)
+}
+
+/// `cargo xtask setup`.
+pub(crate) fn setup() -> Result<()> {
+    install_for_tests(true)
+}
+
+fn install_for_tests(with_clients: bool) -> Result<()> {
+    if !with_clients {
+        return DEBUGPY.install();
+    }
+    // Node comes through the first environment's pip, so those two are made one after the other.
+    in_parallel(&[&|| DEBUGPY.install().and_then(|()| NODE_CLIENTS.install()), &|| MCP_1.install(), &|| {
+        MCP_2.install()
+    }])
+}
+
+/// Builds the programs and the harness: the tests start the programs from the target folder.
+fn build(arguments: &[&str]) -> Result<()> {
+    say("building the programs");
+    let packages = ["build", "-p", "baton-coordinator", "-p", "baton-window-agent", "-p", "baton-tests"];
+    shown("cargo build", cargo(&packages).arg("--bins").args(arguments))
+}
+
+/// One run of the test runner for all chosen suites, so that slow ones go side by side.
+fn test_command(suites: &[Suite]) -> Command {
+    let has_nextest = output_of(&mut cargo(&["nextest", "--version"])).is_some();
+    let mut test = if has_nextest { cargo(&["nextest", "run"]) } else { cargo(&["test", "--no-fail-fast"]) };
+    if suites.is_empty() || suites.contains(&Suite::Unit) {
+        test.arg("--workspace");
+    } else {
+        test.args(["-p", "baton-tests"]);
+        let targets = suites.iter().map(|suite| match suite {
+            Suite::Clients => "clients",
+            Suite::Conformance => "conformance",
+            Suite::Unit | Suite::It | Suite::Tidy => "it",
+        });
+        for target in targets {
+            test.args(["--test", target]);
+        }
+    }
+    if suites == [Suite::Tidy] {
+        test.arg("tidy::");
+    }
+    test.env("BATON_TEST_PYTHON", DEBUGPY.python());
+    test
+}
+
+/// cargo itself, as it runs this task.
+fn cargo(arguments: &[&str]) -> Command {
+    let mut cargo = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(arguments);
+    cargo
+}
+
+/// Runs steps side by side; the first error is reported when all have ended.
+fn in_parallel(steps: &[&(dyn Fn() -> Result<()> + Sync)]) -> Result<()> {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = steps.iter().map(|step| scope.spawn(*step)).collect();
+        let results: Vec<Result<()>> = running
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| bail!("a step panicked")))
+            .collect();
+        results.into_iter().collect::<Result<()>>().context("what the task needs could not be installed")
+    })
+}
