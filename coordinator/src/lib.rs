@@ -1,2 +1,3 @@
 //! (skeleton)
+pub mod resolve;
 pub mod roster;
