@@ -1,1 +1,3 @@
-//! (skeleton)
+//! The agent of one window: MCP server and debug engine.
+
+pub mod debug;

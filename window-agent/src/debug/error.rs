@@ -1,0 +1,246 @@
+//! What can go wrong with a verb of the debugger, one variant per thing a caller does differently.
+
+use std::path::PathBuf;
+
+use crate::debug::types::SessionId;
+
+/// Why a verb failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DebugError {
+    /// There is no such source file.
+    #[error("the file {} does not exist", path.display())]
+    FileNotFound {
+        /// What was asked for.
+        path: PathBuf,
+    },
+    /// The line is not in the file.
+    #[error("{} has {n_lines} lines, there is no line {line}", path.display())]
+    LineOutsideFile {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        line: u32,
+        /// Lines of the file.
+        n_lines: usize,
+    },
+    /// The condition does not parse.
+    #[error("the condition `{condition}` does not parse: {reason}")]
+    BadCondition {
+        /// What was asked for.
+        condition: String,
+        /// What the language says.
+        reason: String,
+    },
+    /// The hit condition is not understood.
+    #[error("the hit condition `{text}` is not understood")]
+    BadHitCondition {
+        /// What was asked for.
+        text: String,
+    },
+    /// There is no such breakpoint.
+    #[error("there is no breakpoint {what}")]
+    NoSuchBreakpoint {
+        /// `with id 3`, `on line 4 of ...`.
+        what: String,
+    },
+    /// The configuration cannot be used.
+    #[error("{message}")]
+    BadConfiguration {
+        /// What is wrong.
+        message: String,
+    },
+    /// No adapter serves this type of configuration.
+    #[error("no debug adapter serves configurations of type `{kind}`; known types: {known}")]
+    UnknownType {
+        /// The `type`.
+        kind: String,
+        /// The types there are adapters for.
+        known: String,
+    },
+    /// The adapter is not installed.
+    #[error("{message}")]
+    AdapterMissing {
+        /// What is missing.
+        message: String,
+        /// How to install it.
+        hint: String,
+    },
+    /// The program could not be started, or attached to.
+    #[error("{message}")]
+    StartFailed {
+        /// The real cause.
+        message: String,
+    },
+    /// As many sessions run as may.
+    #[error("{limit} debug sessions are running, which is the most there can be")]
+    TooManySessions {
+        /// The bound.
+        limit: usize,
+    },
+    /// No session is running.
+    #[error("no debug session is running")]
+    NoSession,
+    /// A session of this name never was, or ended long ago.
+    #[error("there is no debug session {session}")]
+    NoSuchSession {
+        /// What was asked for.
+        session: SessionId,
+    },
+    /// The session ended.
+    #[error("debug session {session} has ended{}", exit_code.map(|code| format!(" with exit code {code}")).unwrap_or_default())]
+    SessionEnded {
+        /// Which one.
+        session: SessionId,
+        /// Exit code of its program, when known.
+        exit_code: Option<i64>,
+    },
+    /// The adapter died or hung up while its session was running.
+    #[error("the debug adapter of session {session} {how}{}", if output.is_empty() { String::new() } else { format!(": {output}") })]
+    AdapterDied {
+        /// Which session.
+        session: SessionId,
+        /// `was killed by signal 9`, `closed its connection`.
+        how: String,
+        /// Last words.
+        output: String,
+    },
+    /// No such thread in the session.
+    #[error("there is no thread {thread_id}; threads: {known}")]
+    NoSuchThread {
+        /// What was asked for.
+        thread_id: i64,
+        /// Ids and names there are.
+        known: String,
+    },
+    /// The thread runs.
+    #[error("thread {thread_id} is running")]
+    NotStopped {
+        /// Which thread.
+        thread_id: i64,
+    },
+    /// Another call waits on this thread.
+    #[error("another call is already waiting on thread {thread_id}")]
+    Busy {
+        /// Which thread.
+        thread_id: i64,
+    },
+    /// The frame belongs to an earlier stop.
+    #[error("frame {frame_id} belongs to an earlier stop; use a frame_id of the latest stop_event_data")]
+    StaleFrame {
+        /// What was asked for.
+        frame_id: i64,
+    },
+    /// No frame ever had this id.
+    #[error("there is no frame {frame_id}")]
+    NoSuchFrame {
+        /// What was asked for.
+        frame_id: i64,
+    },
+    /// The reference belongs to an earlier stop.
+    #[error(
+        "variables_reference {reference} belongs to an earlier stop; fetch it again from the latest stop_event_data"
+    )]
+    StaleReference {
+        /// What was asked for.
+        reference: i64,
+    },
+    /// No container of variables ever had this reference.
+    #[error("there is no variables_reference {reference}")]
+    NoSuchReference {
+        /// What was asked for.
+        reference: i64,
+    },
+    /// The expression could not be evaluated.
+    #[error("{message}")]
+    EvaluationFailed {
+        /// What the language says.
+        message: String,
+    },
+    /// The adapter refused a request.
+    #[error("the debug adapter refused `{command}`: {message}")]
+    Refused {
+        /// Which request.
+        command: String,
+        /// What it says.
+        message: String,
+    },
+    /// The adapter does not answer.
+    #[error("the debug adapter did not answer `{command}` within {seconds} s")]
+    NoAnswer {
+        /// Which request.
+        command: String,
+        /// The bound.
+        seconds: u64,
+    },
+    /// The debugger of this window is shutting down.
+    #[error("the debugger is shutting down")]
+    ShuttingDown,
+}
+
+impl DebugError {
+    /// A stable code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::FileNotFound { .. } => "file_not_found",
+            Self::LineOutsideFile { .. } => "line_outside_file",
+            Self::BadCondition { .. } => "bad_condition",
+            Self::BadHitCondition { .. } => "bad_hit_condition",
+            Self::NoSuchBreakpoint { .. } => "no_such_breakpoint",
+            Self::BadConfiguration { .. } => "bad_configuration",
+            Self::UnknownType { .. } => "unknown_type",
+            Self::AdapterMissing { .. } => "adapter_missing",
+            Self::StartFailed { .. } => "start_failed",
+            Self::TooManySessions { .. } => "too_many_sessions",
+            Self::NoSession => "no_session",
+            Self::NoSuchSession { .. } => "no_such_session",
+            Self::SessionEnded { .. } => "session_ended",
+            Self::AdapterDied { .. } => "adapter_died",
+            Self::NoSuchThread { .. } => "no_such_thread",
+            Self::NotStopped { .. } => "not_stopped",
+            Self::Busy { .. } => "busy",
+            Self::StaleFrame { .. } => "stale_frame",
+            Self::NoSuchFrame { .. } => "no_such_frame",
+            Self::StaleReference { .. } => "stale_reference",
+            Self::NoSuchReference { .. } => "no_such_reference",
+            Self::EvaluationFailed { .. } => "evaluation_failed",
+            Self::Refused { .. } => "adapter_refused",
+            Self::NoAnswer { .. } => "adapter_timeout",
+            Self::ShuttingDown => "shutting_down",
+        }
+    }
+
+    /// What to try next, in one sentence.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::FileNotFound { .. } => "Give an absolute path, or one relative to the window's folder.",
+            Self::LineOutsideFile { .. } => "Give a line_number inside the file; lines count from 1.",
+            Self::BadCondition { .. } => "Give an expression in the language of the program.",
+            Self::BadHitCondition { .. } => {
+                "Write a comparison with a number: `> 5`, `>= 5`, `< 5`, `<= 5`, `== 3`, `% 2 == 0`, or a plain number."
+            }
+            Self::NoSuchBreakpoint { .. } => "Call get_breakpoints for the ones there are.",
+            Self::BadConfiguration { .. } => "Correct the configuration in .vscode/launch.json.",
+            Self::UnknownType { .. } => "Use a configuration whose `type` is among the known ones.",
+            Self::AdapterMissing { hint, .. } => hint,
+            Self::StartFailed { .. } => "Correct the configuration or the program and start again.",
+            Self::TooManySessions { .. } => "Stop one with stop_debugging.",
+            Self::NoSession | Self::SessionEnded { .. } => "Call start_debugging to start one.",
+            Self::NoSuchSession { .. } => "Use the session_id of the latest stop_event_data, or leave it out.",
+            Self::AdapterDied { .. } => "The session is over and its processes are gone; call start_debugging.",
+            Self::NoSuchThread { .. } => "Use the thread_id of the latest stop_event_data.",
+            Self::NotStopped { .. } => "Call continue_debugging to wait for its next stop, or stop_debugging.",
+            Self::Busy { .. } => "Wait for the other call, or cancel it.",
+            Self::StaleFrame { .. } | Self::NoSuchFrame { .. } => {
+                "Use a frame_id of call_stack in the latest stop_event_data."
+            }
+            Self::StaleReference { .. } | Self::NoSuchReference { .. } => {
+                "Call get_scopes with a frame_id of the latest stop_event_data."
+            }
+            Self::EvaluationFailed { .. } => "Check the names in the expression against the frame's variables.",
+            Self::Refused { .. } => "Check the arguments against the latest stop_event_data.",
+            Self::NoAnswer { .. } => "The program may be busy; try again, or call stop_debugging.",
+            Self::ShuttingDown => "Try again in a moment.",
+        }
+        .to_owned()
+    }
+}
