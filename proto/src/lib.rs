@@ -6,11 +6,13 @@
 //! | [`discovery`] | the discovery file, the mutual proof, the keys derived from the secret |
 //! | [`control`] | agent, command line <-> coordinator, JSON over HTTP under `/v1` |
 //! | [`edge`] | coordinator -> agent: the headers on a forwarded MCP call, and the refusals |
+//! | [`start`] | a coordinator that starts -> whoever started it |
 
 pub mod control;
 pub mod discovery;
 pub mod edge;
 pub mod ids;
+pub mod start;
 
 /// Version of the control protocol this build speaks.
 pub const PROTOCOL: u32 = 1;
