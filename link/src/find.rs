@@ -1,0 +1,235 @@
+//! Finds the coordinator, or starts one; replaces one that hangs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baton_proto::discovery::Discovery;
+use baton_proto::ids::InstanceId;
+use baton_proto::start::Handshake;
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use crate::connection::{Connection, OpenError};
+use crate::home::{Home, HomeError};
+use crate::process::{is_running, kill_verified, port_owner};
+use crate::spawn::{self, SpawnError};
+
+/// Missed pings after which a coordinator counts as hung.
+pub const MAX_MISSED_PINGS: u32 = 3;
+
+/// How long the winner of a race has until it answers.
+const WINNER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How often the discovery file is read again while somebody else starts.
+const RETRY_EVERY: Duration = Duration::from_millis(10);
+
+/// Upper bound of the whole search; each step has its own.
+const FIND_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Many agents lose their coordinator at the same moment; they do not start successors at the same moment.
+const MAX_JITTER_MS: u64 = 50;
+
+/// How to find or start the coordinator.
+#[derive(Clone, Debug)]
+pub struct FindOptions {
+    /// The state folder.
+    pub home: Home,
+    /// The port a new coordinator must use; `None`: the stored one, else the default.
+    pub port: Option<u16>,
+    /// The program to start; `None`: see [`spawn::program`].
+    pub program: Option<PathBuf>,
+    /// A run of the coordinator that has already missed [`MAX_MISSED_PINGS`]: it is replaced without further ado.
+    pub suspect: Option<InstanceId>,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// No coordinator runs (and none was to be started).
+    #[error("no coordinator runs; start one with `baton up`")]
+    NotRunning,
+    /// It runs but does not answer.
+    #[error("the coordinator (process {pid}) does not answer; run `baton up` to replace it")]
+    Hung {
+        /// Its process id.
+        pid: u32,
+    },
+    /// A stranger holds its port.
+    #[error("port {port} is held by {by}; end that program, or move Baton with `baton port N`")]
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// Who, for people.
+        by: String,
+    },
+    /// The state folder cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// No coordinator could be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// It started and ended, or this process cannot connect.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl FindOptions {
+    /// The usual options.
+    pub fn new(home: Home) -> Self {
+        Self { home, port: None, program: None, suspect: None }
+    }
+}
+
+/// A proven connection to the coordinator that runs; starts none and kills none.
+pub async fn find(home: &Home) -> Result<Connection, FindError> {
+    let secret = home.secret()?;
+    let Some(discovery) = home.discovery() else {
+        return Err(stranger_on_port(home).await.unwrap_or(FindError::NotRunning));
+    };
+    for _ in 0..MAX_MISSED_PINGS {
+        match Connection::open(&secret, discovery.port).await {
+            Ok(connection) => return Ok(found(home, connection)),
+            Err(OpenError::Silent { .. }) => continue,
+            Err(OpenError::Refused { .. }) => return Err(FindError::NotRunning),
+            Err(OpenError::Stranger { port }) => return Err(port_taken(port)),
+            Err(error @ OpenError::Local(_)) => return Err(FindError::Failed(error.to_string())),
+        }
+    }
+    if is_running(discovery.pid, discovery.pid_start) {
+        return Err(FindError::Hung { pid: discovery.pid });
+    }
+    Err(port_taken(discovery.port))
+}
+
+/// A proven connection to the coordinator; starts one when there is none, replaces one that hangs.
+pub async fn find_or_start(options: &FindOptions) -> Result<Connection, FindError> {
+    let home = &options.home;
+    let deadline = Instant::now() + FIND_TIMEOUT;
+    let mut suspect = options.suspect.clone();
+    // What was there before the jitter: another process may have started a successor meanwhile.
+    let mut seen = None;
+    let mut lost_race_at: Option<Instant> = None;
+    while Instant::now() < deadline {
+        home.check().or_else(|_| Home::open(home.path()).map(drop))?;
+        let secret = home.secret()?;
+        let discovery = home.discovery();
+        if let Some(discovery) = &discovery {
+            match try_open(&secret, discovery, suspect.as_ref()).await {
+                Attempt::Connected(connection) => return Ok(found(home, connection)),
+                Attempt::Hung => {
+                    end_hung(discovery).await;
+                    suspect = Some(discovery.instance.clone());
+                }
+                Attempt::Gone => {}
+                Attempt::Failed(error) => return Err(error),
+            }
+        }
+        let instance = discovery.map(|discovery| discovery.instance);
+        if let Some(since) = lost_race_at {
+            if since.elapsed() < WINNER_TIMEOUT {
+                sleep(RETRY_EVERY).await;
+                continue;
+            }
+            if let Some(error) = stranger_on_port(home).await {
+                return Err(error);
+            }
+        }
+        if seen.as_ref() != Some(&instance) {
+            seen = Some(instance);
+            sleep(jitter()).await;
+            continue;
+        }
+        lost_race_at = start(options).await?;
+    }
+    Err(FindError::Failed(format!(
+        "a coordinator holds {} but does not answer; end it and try again",
+        home.lock_path().display()
+    )))
+}
+
+/// Starts a coordinator; the moment of defeat when another one was quicker.
+async fn start(options: &FindOptions) -> Result<Option<Instant>, FindError> {
+    let program = match &options.program {
+        Some(program) => program.clone(),
+        None => spawn::program().map_err(|error| FindError::Failed(error.to_string()))?,
+    };
+    match spawn::spawn(&options.home, &program, options.port).await? {
+        Handshake::Ready { port } => {
+            info!(port, "started a coordinator");
+            Ok(None)
+        }
+        Handshake::AlreadyRunning => {
+            spawn::forgive_last_spawn();
+            Ok(Some(Instant::now()))
+        }
+        Handshake::PortTaken { port, by } => Err(FindError::PortTaken { port, by }),
+        Handshake::Error { message } => Err(FindError::Failed(message)),
+    }
+}
+
+/// Ends a hung coordinator, when it is still the one that is meant, and waits until its lock is free.
+async fn end_hung(discovery: &Discovery) {
+    if !kill_verified(discovery.pid, discovery.pid_start) {
+        return;
+    }
+    warn!(pid = discovery.pid, "the coordinator hung and was ended");
+    let since = Instant::now();
+    while is_running(discovery.pid, discovery.pid_start) && since.elapsed() < WINNER_TIMEOUT {
+        sleep(RETRY_EVERY).await;
+    }
+}
+
+enum Attempt {
+    Connected(Connection),
+    /// It accepts connections, or would, and says nothing.
+    Hung,
+    /// Nobody there, or somebody else.
+    Gone,
+    Failed(FindError),
+}
+
+async fn try_open(
+    secret: &baton_proto::discovery::Secret,
+    discovery: &Discovery,
+    suspect: Option<&InstanceId>,
+) -> Attempt {
+    if suspect == Some(&discovery.instance) {
+        return Attempt::Hung;
+    }
+    for _ in 0..MAX_MISSED_PINGS {
+        match Connection::open(secret, discovery.port).await {
+            Ok(connection) => return Attempt::Connected(connection),
+            Err(OpenError::Silent { .. }) => continue,
+            Err(OpenError::Refused { .. } | OpenError::Stranger { .. }) => return Attempt::Gone,
+            Err(error @ OpenError::Local(_)) => {
+                return Attempt::Failed(FindError::Failed(error.to_string()));
+            }
+        }
+    }
+    Attempt::Hung
+}
+
+fn found(home: &Home, connection: Connection) -> Connection {
+    home.remember_port(connection.hello().port);
+    connection
+}
+
+/// A stranger on the port that a coordinator would use, when there is one.
+async fn stranger_on_port(home: &Home) -> Option<FindError> {
+    let port = home.expected_port(None);
+    match Connection::open(&home.secret().ok()?, port).await {
+        Err(OpenError::Stranger { port } | OpenError::Silent { port }) => Some(port_taken(port)),
+        _ => None,
+    }
+}
+
+fn port_taken(port: u16) -> FindError {
+    FindError::PortTaken { port, by: port_owner(port) }
+}
+
+fn jitter() -> Duration {
+    let mut byte = [0; 8];
+    // Without randomness there is no jitter, and the lock decides all the same.
+    let _ = getrandom::fill(&mut byte);
+    Duration::from_millis(u64::from_ne_bytes(byte) % (MAX_JITTER_MS + 1))
+}
