@@ -1,0 +1,63 @@
+//! The command line of `baton-agent`.
+
+use std::path::PathBuf;
+
+use baton_proto::control::WindowKind;
+use baton_proto::ids::WindowId;
+use clap::{Parser, ValueEnum};
+
+/// The agent of one window of Baton. Started by `baton window` or by the VS Code extension; it ends when its
+/// standard input does.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "baton-agent", version)]
+pub struct Options {
+    /// Id of the window; it survives restarts of this agent.
+    #[arg(long, required_unless_present = "print_catalogue")]
+    pub window: Option<WindowId>,
+
+    /// Name of the window for people [default: the name of its first folder].
+    #[arg(long)]
+    pub name: Option<String>,
+
+    /// A folder of the window; may be repeated.
+    #[arg(long = "folder", value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+
+    /// What the window is.
+    #[arg(long, value_enum, default_value = "headless")]
+    pub kind: Kind,
+
+    /// Whether the window may become live by itself.
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
+    pub auto_start: bool,
+
+    /// Print the catalogue of tools as JSON and end.
+    #[arg(long)]
+    pub print_catalogue: bool,
+
+    /// Serve MCP without a coordinator, on --port; for measurements.
+    #[arg(long, hide = true)]
+    pub standalone: bool,
+
+    /// Loopback port of the MCP server; 0 is any free one.
+    #[arg(long, hide = true, default_value_t = 0)]
+    pub port: u16,
+}
+
+/// [`WindowKind`] on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Kind {
+    /// A window on a folder without an editor.
+    Headless,
+    /// A VS Code window.
+    Vscode,
+}
+
+impl From<Kind> for WindowKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Headless => WindowKind::Headless,
+            Kind::Vscode => WindowKind::Vscode,
+        }
+    }
+}
