@@ -1,3 +1,23 @@
 //! The agent of one window: MCP server and debug engine.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`options`] | the command line |
+//! | [`window`] | what all parts share about the window |
+//! | [`membership`] | find, prove, register, heartbeat, notices, re-register |
+//! | [`fence`] | CORE: which calls of which term may run |
+//! | [`mcp`] | the MCP server: who may call, dispatch |
+//! | [`tools`] | one module per toolset: arguments in, verbs, result out |
+//! | [`workspace`] | the window's folders on disk: files, launch.json, settings |
+//! | [`paths`], [`launch_config`] | CORE: what a path or a configuration means |
+//! | [`debug`] | the debug engine |
 
 pub mod debug;
+pub mod fence;
+pub mod launch_config;
+pub mod mcp;
+pub mod options;
+pub mod paths;
+pub mod tools;
+pub mod window;
+pub mod workspace;

@@ -136,7 +136,8 @@ fn wanted(schema: &Object) -> String {
         return format!("{only}");
     }
     if schema.contains_key("enum") {
-        let names: Vec<String> = names_of(schema.get("enum")).iter().map(|name| format!("{name:?}")).collect();
+        let names: Vec<String> =
+            names_of(schema.get("enum")).iter().map(|name| format!("{name:?}")).collect();
         return format!("one of {}", names.join(", "));
     }
     let kind = match type_of(schema) {
@@ -196,8 +197,11 @@ pub fn closest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
         return None;
     }
     let (distance, name) = names.iter().map(|name| (distance(given, name), *name)).min()?;
-    let is_part = given.len() >= 4 && (name.contains(given) || given.contains(name));
-    (distance <= 1 + name.len() / 4 || is_part).then_some(name)
+    if distance <= 1 + name.len() / 4 {
+        return Some(name);
+    }
+    let is_part = |name: &&&str| given.len() >= 4 && (name.contains(given) || given.contains(**name));
+    names.iter().find(is_part).copied()
 }
 
 /// Levenshtein's distance, without regard to case.
@@ -248,37 +252,51 @@ mod tests {
         check_call(
             "set_breakpoint",
             json!({"file_path": "a.py", "line_number": "12"}),
-            expect![[r#"set_breakpoint: "line_number" must be an integer from 1 to 2147483647, got the string "12"."#]],
+            expect![[
+                r#"set_breakpoint: "line_number" must be an integer from 1 to 2147483647, got the string "12"."#
+            ]],
         );
         check_call(
             "set_breakpoint",
             json!({"file_path": ["a.py"], "line_number": 0}),
-            expect![[r#"set_breakpoint: "file_path" must be a non-empty string, got an array; "line_number" must be an integer from 1 to 2147483647, got 0."#]],
+            expect![[
+                r#"set_breakpoint: "file_path" must be a non-empty string, got an array; "line_number" must be an integer from 1 to 2147483647, got 0."#
+            ]],
         );
         check_call(
             "set_breakpoint",
-            json!({"file_path": "a.py", "line_number": 1.5, "column_number": 1e400_f64.min(1e300)}),
-            expect![[r#"set_breakpoint: "line_number" must be an integer from 1 to 2147483647, got 1.5; "column_number" must be an integer from 1 to 2147483647, got 1e+300."#]],
+            json!({"file_path": "a.py", "line_number": 1.5, "column_number": 1e300}),
+            expect![[
+                r#"set_breakpoint: "column_number" must be an integer from 1 to 2147483647, got 1e+300; "line_number" must be an integer from 1 to 2147483647, got 1.5."#
+            ]],
         );
         check_call(
             "set_breakpoint",
             json!({"path": "a.py", "line": 4}),
-            expect![[r#"set_breakpoint: there is no argument "path", did you mean "file_path"; there is no argument "line", did you mean "line_number"."#]],
+            expect![[
+                r#"set_breakpoint: there is no argument "line"; there is no argument "path", did you mean "file_path"; "line_number" is missing, it must be an integer from 1 to 2147483647."#
+            ]],
         );
         check_call(
             "step_execution",
             json!({"thread_id": 1, "step_type": "in"}),
-            expect![[r#"step_execution: "step_type" must be one of "over", "into", "out", got the string "in"."#]],
+            expect![[
+                r#"step_execution: "step_type" must be one of "over", "into", "out", got the string "in"."#
+            ]],
         );
         check_call(
             "continue_debugging",
             json!({"thread_id": null, "timeout": 301}),
-            expect![[r#"continue_debugging: "thread_id" must be an integer, got null; "timeout" must be a number from 1 to 300, got 301."#]],
+            expect![[
+                r#"continue_debugging: "thread_id" must be an integer, got null; "timeout" must be a number from 1 to 300, got 301."#
+            ]],
         );
         check_call(
             "remove_breakpoint",
             json!({"location": {"file_path": "a.py"}}),
-            expect![[r#"remove_breakpoint: "location.line_number" is missing, it must be an integer from 1 to 2147483647."#]],
+            expect![[
+                r#"remove_breakpoint: "location.line_number" is missing, it must be an integer from 1 to 2147483647."#
+            ]],
         );
     }
 
@@ -287,7 +305,9 @@ mod tests {
         check_call(
             "start_debugging",
             json!({"configuration_name": "ok", "timeout": "x".repeat(1_000_000)}),
-            expect![[r#"start_debugging: "timeout" must be a number from 1 to 300, got the string "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx... (1000002 characters)."#]],
+            expect![[
+                r#"start_debugging: "timeout" must be a number from 1 to 300, got the string "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx... (1000002 characters)."#
+            ]],
         );
     }
 }

@@ -284,7 +284,7 @@ fn stop_debugging() -> Sketch {
 }
 
 /// Most variables in one answer.
-pub const MAX_VARIABLES: u32 = 1_000;
+pub const MAX_VARIABLES: usize = crate::debug::types::MAX_VARIABLES;
 
 fn line() -> Value {
     json!({"type": "integer", "minimum": 1, "maximum": i32::MAX, "description": "Counted from 1."})

@@ -1,0 +1,122 @@
+//! Decides whether a request runs at all: token, Host, Origin, size, term.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use baton_proto::discovery::Token;
+use baton_proto::edge::{PIN_HEADER, REFUSED_HEADER, TERM_HEADER};
+use baton_proto::ids::Term;
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Body;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use tracing::info;
+
+use super::Access;
+use crate::window::Window;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Gate {
+    window: Arc<Window>,
+    token: Token,
+    authorities: [String; 2],
+    access: Access,
+}
+
+/// Whether a call may run now.
+pub(super) enum Verdict {
+    Admitted,
+    Refused(Response<BoxBody<Bytes, Infallible>>),
+}
+
+type Refusal = Response<BoxBody<Bytes, Infallible>>;
+
+impl Gate {
+    /// A gate on 127.0.0.1:`port`.
+    pub fn new(window: Arc<Window>, token: Token, port: u16, access: Access) -> Self {
+        let authorities = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+        Self { window, token, authorities, access }
+    }
+
+    #[expect(clippy::result_large_err, reason = "the error is the answer")]
+    pub(super) fn check_head(&self, parts: &Parts) -> Result<(), Refusal> {
+        if !self.has_right_host(parts) || parts.headers.contains_key(ORIGIN) {
+            return Err(plain(StatusCode::FORBIDDEN, "This address is for the coordinator of Baton alone."));
+        }
+        let presented = single(&parts.headers, AUTHORIZATION.as_str()).map(HeaderValue::as_bytes);
+        let presented = presented.and_then(|value| value.strip_prefix(b"Bearer ")).unwrap_or_default();
+        if !self.token.matches(presented) {
+            return Err(plain(StatusCode::UNAUTHORIZED, "The token of this window is missing or wrong."));
+        }
+        if parts.uri.path() != "/mcp" {
+            return Err(plain(StatusCode::NOT_FOUND, "MCP is served on /mcp."));
+        }
+        if parts.method != Method::POST {
+            return Err(plain(StatusCode::METHOD_NOT_ALLOWED, "A window takes calls by POST."));
+        }
+        Ok(())
+    }
+
+    fn has_right_host(&self, parts: &Parts) -> bool {
+        let host = single(&parts.headers, HOST.as_str()).and_then(|value| value.to_str().ok());
+        host.is_some_and(|host| self.authorities.iter().any(|ours| ours == host))
+    }
+
+    /// The last thing before a call runs.
+    pub(super) fn check_term(&self, headers: &HeaderMap) -> Verdict {
+        if headers.contains_key(TERM_HEADER) {
+            let term =
+                single(headers, TERM_HEADER).and_then(|value| value.to_str().ok()?.parse::<Term>().ok());
+            let Some(term) = term else {
+                return Verdict::Refused(plain(StatusCode::BAD_REQUEST, "baton-term is not generation.seq."));
+            };
+            return match self.window.admit(term) {
+                Ok(()) => Verdict::Admitted,
+                Err(refusal) => {
+                    info!(%term, why = refusal.header_value(), "refused a call");
+                    let mut response = plain(StatusCode::CONFLICT, "The call was not run.");
+                    let value = HeaderValue::from_static(refusal.header_value());
+                    response.headers_mut().insert(REFUSED_HEADER, value);
+                    Verdict::Refused(response)
+                }
+            };
+        }
+        if headers.contains_key(PIN_HEADER) || self.access == Access::Standalone {
+            return Verdict::Admitted;
+        }
+        Verdict::Refused(plain(StatusCode::BAD_REQUEST, "A call needs the header baton-term or baton-pin."))
+    }
+}
+
+/// Reads a body of at most `max_len` bytes.
+pub(super) async fn read_body<B>(body: B, max_len: usize) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match Limited::new(body, max_len).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "A call has at most 16 MiB."))
+        }
+        Err(_) => Err(plain(StatusCode::BAD_REQUEST, "The body ended early.")),
+    }
+}
+
+/// The value of a header that is there exactly once.
+fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    values.next().is_none().then_some(first)
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Refusal {
+    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}

@@ -1,0 +1,119 @@
+//! Runs one MCP request: finds the tool, checks its arguments, watches for cancellation, names the window.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    MetaObject, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use tracing::{Instrument, error, info_span};
+
+use crate::tools::{Answer, CATALOGUE, Definition, ToolError, arguments, debugger};
+use crate::window::Window;
+
+/// The server side of every request; cheap to clone, holds nothing between requests.
+#[derive(Clone, Debug)]
+pub(super) struct Handler {
+    window: Arc<Window>,
+}
+
+/// How often a client that asked for progress hears of a wait. A short wait stays a plain JSON answer.
+const PROGRESS_EVERY: Duration = Duration::from_secs(3);
+
+impl Handler {
+    pub(super) fn new(window: Arc<Window>) -> Self {
+        Self { window }
+    }
+
+    async fn call(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Answer {
+        let Some(definition) = CATALOGUE.find(&request.name) else {
+            return Answer::Error(CATALOGUE.unknown(&request.name));
+        };
+        let arguments =
+            match arguments::check(&definition.tool.name, &definition.tool.input_schema, request.arguments) {
+                Ok(arguments) => arguments,
+                Err(error) => return Answer::Error(error),
+            };
+        let work = debugger::call(&self.window, &definition.tool.name, arguments, context.ct.clone());
+        let span = info_span!("call", tool = %definition.tool.name, window = %self.window.id);
+        // A panic is a bug of ours; the client gets an answer and the window goes on.
+        let work = AssertUnwindSafe(work.instrument(span)).catch_unwind();
+        let answer = tokio::select! {
+            answer = work => answer,
+            never = tell_progress(definition, &context) => match never {},
+        };
+        answer.unwrap_or_else(|_| {
+            error!(tool = %definition.tool.name, "a tool panicked");
+            let error = ToolError::new("internal_error", format!("{} failed inside Baton.", request.name));
+            Answer::Error(error.hint("This is a bug. Try again; if it happens again, restart the window with `baton restart` and report it with the log."))
+        })
+    }
+
+    fn result(&self, answer: Answer) -> CallToolResult {
+        let (object, is_error) = answer.into_object();
+        let structured = Value::Object(object);
+        let content = vec![ContentBlock::text(structured.to_string())];
+        let mut result =
+            if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+        result.structured_content = Some(structured);
+        result.meta = Some(MetaObject(self.window.meta()));
+        result
+    }
+}
+
+/// Never ends by itself: tells a client that asked for it how long its wait has lasted.
+async fn tell_progress(
+    definition: &Definition,
+    context: &RequestContext<RoleServer>,
+) -> std::convert::Infallible {
+    let token = context.meta.get_progress_token().filter(|_| definition.waits);
+    let Some(token) = token else { return std::future::pending().await };
+    let mut n_told = 0_u32;
+    loop {
+        tokio::time::sleep(PROGRESS_EVERY).await;
+        n_told += 1;
+        let seconds = f64::from(n_told) * PROGRESS_EVERY.as_secs_f64();
+        let progress = ProgressNotificationParam::new(token.clone(), seconds)
+            .with_message(format!("Waiting for the program for {seconds:.0} s."));
+        if context.peer.notify_progress(progress).await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("baton", env!("CARGO_PKG_VERSION")))
+            .with_instructions("A window of Baton. Clients talk to the coordinator instead.")
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let offered =
+            CATALOGUE.definitions().iter().filter(|definition| self.window.offers(definition.toolset));
+        Ok(ListToolsResult::with_all_items(offered.map(|definition| definition.tool.clone()).collect()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        Some(CATALOGUE.find(name)?.tool.clone())
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let answer = Box::pin(self.call(request, context)).await;
+        Ok(self.result(answer).into())
+    }
+}

@@ -1,0 +1,319 @@
+//! The toolset `debugger`: the 11 tools. Arguments in, verbs of the engine, result out; no state.
+
+mod results;
+pub mod schemas;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use self::results::Waiting;
+use super::{Answer, Object, ToolError, object};
+use crate::debug::types::{
+    Evaluate, Paging, RemoveBreakpoint, Resume, SessionId, SetBreakpoint, Start, Wait,
+};
+use crate::launch_config;
+use crate::window::Window;
+
+/// How long a tool waits when the client does not say.
+const DEFAULT_TIMEOUT_S: f64 = 30.0;
+/// Variables in a page when the client does not say.
+const DEFAULT_COUNT: usize = 100;
+
+/// Runs a tool on arguments that its schema allows.
+pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: CancellationToken) -> Answer {
+    let result = match tool {
+        "get_debugger_configurations" => get_debugger_configurations(window).await,
+        "set_breakpoint" => set_breakpoint(window, arguments).await,
+        "remove_breakpoint" => remove_breakpoint(window, arguments).await,
+        "get_breakpoints" => get_breakpoints(window).await,
+        // The engine's futures are large; on the heap they do not weigh on every other call.
+        "start_debugging" => Box::pin(start_debugging(window, arguments, cancelled)).await,
+        "continue_debugging" => Box::pin(continue_debugging(window, arguments, cancelled)).await,
+        "step_execution" => Box::pin(step_execution(window, arguments, cancelled)).await,
+        "get_scopes" => get_scopes(window, arguments).await,
+        "get_variables" => get_variables(window, arguments).await,
+        "evaluate_expression" => evaluate_expression(window, arguments).await,
+        "stop_debugging" => stop_debugging(window, arguments).await,
+        other => Err(super::CATALOGUE.unknown(other)),
+    };
+    result.into()
+}
+
+async fn get_debugger_configurations(window: &Window) -> Result<Object, ToolError> {
+    let all = window.workspace.configurations().await?;
+    let entries =
+        |list: Vec<(usize, Object)>| -> Vec<Object> { list.into_iter().map(|(_, entry)| entry).collect() };
+    let mut answer = success();
+    answer.insert("configurations".to_owned(), json!(entries(all.configurations)));
+    if !all.compounds.is_empty() {
+        answer.insert("compounds".to_owned(), json!(entries(all.compounds)));
+    }
+    results::insert_notes(&mut answer, all.notes);
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+struct SetBreakpointArguments {
+    file_path: String,
+    line_number: u32,
+    column_number: Option<u32>,
+    condition: Option<String>,
+    hit_condition: Option<String>,
+    log_message: Option<String>,
+}
+
+async fn set_breakpoint(window: &Window, arguments: Object) -> Result<Object, ToolError> {
+    let arguments: SetBreakpointArguments = typed(arguments)?;
+    let path = window.workspace.resolve_file(&arguments.file_path).await?;
+    // An empty text is what some clients send for an argument they leave out.
+    let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+    let wish = SetBreakpoint {
+        path,
+        line: arguments.line_number,
+        column: arguments.column_number,
+        condition: given(arguments.condition),
+        hit_condition: given(arguments.hit_condition),
+        log_message: given(arguments.log_message),
+    };
+    let breakpoint = window.debugger.set_breakpoint(wish).await?;
+    let mut entry = results::breakpoint(&breakpoint);
+    entry.insert("timestamp".to_owned(), results::timestamp(Timestamp::now()));
+    let mut answer = success();
+    answer.insert("breakpoint".to_owned(), Value::Object(entry));
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+struct RemoveBreakpointArguments {
+    breakpoint_id: Option<i64>,
+    location: Option<Location>,
+    clear_all: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Location {
+    file_path: String,
+    line_number: u32,
+}
+
+async fn remove_breakpoint(window: &Window, arguments: Object) -> Result<Object, ToolError> {
+    let arguments: RemoveBreakpointArguments = typed(arguments)?;
+    let which = match (arguments.breakpoint_id, arguments.location, arguments.clear_all) {
+        (Some(id), None, None) => RemoveBreakpoint::Id(id),
+        (None, Some(location), None) => {
+            let path = window.workspace.resolve_file(&location.file_path).await?;
+            RemoveBreakpoint::Location { path, line: location.line_number }
+        }
+        (None, None, Some(_)) => RemoveBreakpoint::All,
+        _ => {
+            return Err(ToolError::new(
+                "invalid_arguments",
+                "remove_breakpoint: give exactly one of \"breakpoint_id\", \"location\" and \"clear_all\".",
+            )
+            .hint("For example {\"breakpoint_id\": 3}, or {\"clear_all\": true} for all of them."));
+        }
+    };
+    let is_all = which == RemoveBreakpoint::All;
+    let removed: Vec<i64> =
+        window.debugger.remove_breakpoint(which).await?.iter().map(|breakpoint| breakpoint.id).collect();
+    let ids: Vec<String> = removed.iter().map(i64::to_string).collect();
+    let message = match (is_all, removed.len()) {
+        (true, 0) => "There were no breakpoints.".to_owned(),
+        (true, n_removed) => format!("Removed all breakpoints ({n_removed})."),
+        (false, 1) => format!("Removed the breakpoint with ID {}.", ids.join(", ")),
+        (false, _) => format!("Removed the breakpoints with IDs {}.", ids.join(", ")),
+    };
+    let mut answer = success();
+    answer.insert("message".to_owned(), message.into());
+    answer.insert("removed".to_owned(), json!(removed));
+    Ok(answer)
+}
+
+async fn get_breakpoints(window: &Window) -> Result<Object, ToolError> {
+    let breakpoints = window.debugger.breakpoints().await;
+    let entries: Vec<Object> = breakpoints.iter().map(results::breakpoint).collect();
+    let mut answer = success();
+    answer.insert("timestamp".to_owned(), results::timestamp(Timestamp::now()));
+    answer.insert("breakpoints".to_owned(), json!(entries));
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+struct StartArguments {
+    configuration_name: String,
+    no_debug: Option<bool>,
+    file: Option<String>,
+    timeout: Option<f64>,
+}
+
+async fn start_debugging(
+    window: &Window,
+    arguments: Object,
+    cancelled: CancellationToken,
+) -> Result<Object, ToolError> {
+    let arguments: StartArguments = typed(arguments)?;
+    let file = match &arguments.file {
+        Some(file) => Some(window.workspace.resolve_file(file).await?),
+        None => None,
+    };
+    let (configuration, notes) = window.workspace.configuration(&arguments.configuration_name, file).await?;
+    let name = launch_config::name_of(&configuration).unwrap_or(&arguments.configuration_name).to_owned();
+    let start = Start { configuration, name, no_debug: arguments.no_debug.unwrap_or(false) };
+    let waited = window.debugger.start(start, wait(arguments.timeout, cancelled)).await?;
+    let mut answer = results::waited(waited, Waiting::Start);
+    results::insert_notes(&mut answer, notes);
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+struct ContinueArguments {
+    session_id: Option<String>,
+    thread_id: i64,
+    timeout: Option<f64>,
+}
+
+async fn continue_debugging(
+    window: &Window,
+    arguments: Object,
+    cancelled: CancellationToken,
+) -> Result<Object, ToolError> {
+    let arguments: ContinueArguments = typed(arguments)?;
+    let session = arguments.session_id.map(SessionId);
+    let wait = wait(arguments.timeout, cancelled);
+    let waited =
+        window.debugger.resume(session.as_ref(), arguments.thread_id, Resume::Continue, wait).await?;
+    Ok(results::waited(waited, Waiting::Continue))
+}
+
+#[derive(Deserialize)]
+struct StepArguments {
+    session_id: Option<String>,
+    thread_id: i64,
+    step_type: StepType,
+    timeout: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StepType {
+    Over,
+    Into,
+    Out,
+}
+
+async fn step_execution(
+    window: &Window,
+    arguments: Object,
+    cancelled: CancellationToken,
+) -> Result<Object, ToolError> {
+    let arguments: StepArguments = typed(arguments)?;
+    let session = arguments.session_id.map(SessionId);
+    let how = match arguments.step_type {
+        StepType::Over => Resume::StepOver,
+        StepType::Into => Resume::StepInto,
+        StepType::Out => Resume::StepOut,
+    };
+    let wait = wait(arguments.timeout, cancelled);
+    let waited = window.debugger.resume(session.as_ref(), arguments.thread_id, how, wait).await?;
+    Ok(results::waited(waited, Waiting::Step))
+}
+
+#[derive(Deserialize)]
+struct ScopesArguments {
+    frame_id: i64,
+}
+
+async fn get_scopes(window: &Window, arguments: Object) -> Result<Object, ToolError> {
+    let arguments: ScopesArguments = typed(arguments)?;
+    let scopes = window.debugger.scopes(arguments.frame_id).await?;
+    let mut answer = success();
+    answer.insert("scopes".to_owned(), scopes.iter().map(results::scope).collect());
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+struct VariablesArguments {
+    variables_reference: i64,
+    start: Option<usize>,
+    count: Option<usize>,
+}
+
+async fn get_variables(window: &Window, arguments: Object) -> Result<Object, ToolError> {
+    let arguments: VariablesArguments = typed(arguments)?;
+    let paging = Paging { start: arguments.start, count: Some(arguments.count.unwrap_or(DEFAULT_COUNT)) };
+    let page = window.debugger.variables(arguments.variables_reference, paging).await?;
+    let mut answer = success();
+    answer.insert("variables".to_owned(), page.variables.iter().map(results::variable).collect());
+    if page.omitted > 0 {
+        let next_start = arguments.start.unwrap_or(0) + page.variables.len();
+        answer.insert("next_start".to_owned(), json!(next_start));
+        answer.insert("total".to_owned(), json!(next_start + page.omitted));
+        let message = format!("{} more; get them with start {next_start}.", page.omitted);
+        answer.insert("message".to_owned(), message.into());
+    }
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+struct EvaluateArguments {
+    expression: String,
+    frame_id: i64,
+    context: Option<String>,
+}
+
+async fn evaluate_expression(window: &Window, arguments: Object) -> Result<Object, ToolError> {
+    let arguments: EvaluateArguments = typed(arguments)?;
+    // The expression itself may hold secrets, so the log gets its length alone.
+    tracing::info!(
+        frame_id = arguments.frame_id,
+        length = arguments.expression.len(),
+        "evaluates an expression"
+    );
+    let evaluate = Evaluate {
+        expression: arguments.expression,
+        frame_id: arguments.frame_id,
+        context: Some(arguments.context.unwrap_or_else(|| "repl".to_owned())),
+    };
+    let evaluated = window.debugger.evaluate(evaluate).await?;
+    let mut answer = success();
+    answer.insert("result".to_owned(), evaluated.result.into());
+    if let Some(type_name) = evaluated.type_name {
+        answer.insert("type".to_owned(), type_name.into());
+    }
+    answer.insert("variables_reference".to_owned(), evaluated.variables_reference.into());
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+struct StopArguments {
+    session_id: Option<String>,
+}
+
+async fn stop_debugging(window: &Window, arguments: Object) -> Result<Object, ToolError> {
+    let arguments: StopArguments = typed(arguments)?;
+    let session = arguments.session_id.map(SessionId);
+    let stopped = window.debugger.stop(session.as_ref()).await?;
+    let mut answer = success();
+    answer.insert("message".to_owned(), "The request to stop the debug session was sent.".into());
+    answer.insert("session_id".to_owned(), stopped.0.into());
+    Ok(answer)
+}
+
+fn success() -> Object {
+    object(json!({"status": "success"}))
+}
+
+fn wait(timeout_s: Option<f64>, cancelled: CancellationToken) -> Wait {
+    Wait { timeout: Duration::from_secs_f64(timeout_s.unwrap_or(DEFAULT_TIMEOUT_S)), cancelled }
+}
+
+/// Arguments as a type. The schema was checked before, so a failure here is a gap between the two.
+fn typed<T: DeserializeOwned>(arguments: Object) -> Result<T, ToolError> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| ToolError::new("invalid_arguments", format!("The arguments do not fit: {error}.")))
+}

@@ -1,0 +1,205 @@
+//! What the engine answers, in the words of the toolset `debugger`.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::debug::error::DebugError;
+use crate::debug::types::{Breakpoint, Completed, OutputTail, Scope, SessionId, StopEvent, Variable, Waited};
+use crate::tools::{Object, ToolError, object};
+
+/// What was waited for, for the sentences of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    Start,
+    Continue,
+    Step,
+}
+
+impl From<DebugError> for ToolError {
+    fn from(error: DebugError) -> Self {
+        let hint = error.hint();
+        let error = ToolError::new(error.code(), sentence(&error.to_string()));
+        if hint.is_empty() { error } else { error.hint(hint) }
+    }
+}
+
+/// With a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut chars = text.trim_end().chars();
+    let mut sentence: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
+    if !sentence.ends_with(['.', '!', '?']) {
+        sentence.push('.');
+    }
+    sentence
+}
+
+/// Milliseconds, as in the documents: `2025-04-16T03:14:00.123Z`.
+pub(super) fn timestamp(at: Timestamp) -> Value {
+    format!("{at:.3}").into()
+}
+
+pub(super) fn insert_notes(answer: &mut Object, notes: Vec<String>) {
+    if !notes.is_empty() {
+        answer.insert("notes".to_owned(), json!(notes));
+    }
+}
+
+pub(super) fn breakpoint(breakpoint: &Breakpoint) -> Object {
+    let mut entry = object(json!({
+        "id": breakpoint.id,
+        "verified": breakpoint.verified,
+        "source": {"path": breakpoint.path},
+        "line": breakpoint.line,
+    }));
+    insert(&mut entry, "column", breakpoint.column);
+    insert(&mut entry, "condition", breakpoint.condition.as_deref());
+    insert(&mut entry, "hit_condition", breakpoint.hit_condition.as_deref());
+    insert(&mut entry, "log_message", breakpoint.log_message.as_deref());
+    insert(&mut entry, "message", breakpoint.message.as_deref());
+    insert(&mut entry, "actual_line", breakpoint.actual_line.filter(|line| *line != breakpoint.line));
+    entry
+}
+
+pub(super) fn scope(scope: &Scope) -> Value {
+    let mut entry = object(json!({
+        "name": scope.name,
+        "variables_reference": scope.variables_reference,
+        "expensive": scope.expensive,
+    }));
+    insert(&mut entry, "named_variables", scope.named_variables);
+    insert(&mut entry, "indexed_variables", scope.indexed_variables);
+    Value::Object(entry)
+}
+
+pub(super) fn variable(variable: &Variable) -> Value {
+    let mut entry = object(json!({
+        "name": variable.name,
+        "value": variable.value,
+        "type": variable.type_name,
+        "variables_reference": variable.variables_reference,
+    }));
+    insert(&mut entry, "evaluate_name", variable.evaluate_name.as_deref());
+    insert(&mut entry, "memory_reference", variable.memory_reference.as_deref());
+    insert(&mut entry, "named_variables", variable.named_variables);
+    insert(&mut entry, "indexed_variables", variable.indexed_variables);
+    Value::Object(entry)
+}
+
+/// The answer of a tool that waits.
+pub(super) fn waited(waited: Waited, waiting: Waiting) -> Object {
+    match waited {
+        Waited::Stopped(stop) => stopped(*stop),
+        Waited::Completed(completed) => ended(*completed, waiting),
+        Waited::TimedOut { session, output } => {
+            let message = match waiting {
+                Waiting::Start => "Timed out waiting for the debugger to stop for the first time.",
+                Waiting::Continue => "Timed out waiting for the debugger to stop again or to end.",
+                Waiting::Step => "Timed out waiting for the debugger to stop after the step.",
+            };
+            let message = format!(
+                "{message} The program is still running: continue_debugging waits on, stop_debugging ends it."
+            );
+            running("timeout", &message, &session, output)
+        }
+        Waited::Interrupted { session, output } => {
+            let message = match waiting {
+                Waiting::Start => "The wait for the start of debugging was interrupted.",
+                Waiting::Continue => "The wait for the program to stop again was interrupted.",
+                Waiting::Step => "The wait for the step was interrupted.",
+            };
+            running("interrupted", &format!("{message} The program was not stopped by it."), &session, output)
+        }
+    }
+}
+
+fn running(status: &str, message: &str, session: &SessionId, output: OutputTail) -> Object {
+    let mut answer = object(json!({"status": status, "message": message, "session_id": session.as_str()}));
+    insert_output(&mut answer, output);
+    answer
+}
+
+fn ended(completed: Completed, waiting: Waiting) -> Object {
+    let mut message = match waiting {
+        Waiting::Start | Waiting::Continue => "The debug session ended normally.".to_owned(),
+        Waiting::Step => "The debug session ended normally after the step.".to_owned(),
+    };
+    if let Some(note) = &completed.note {
+        message = sentence(note);
+    }
+    if !completed.never_hit.is_empty() {
+        message.push_str(" Some breakpoints were never hit.");
+    }
+    let mut answer = object(json!({
+        "status": "completed",
+        "message": message,
+        "session_id": completed.session.as_str(),
+    }));
+    insert(&mut answer, "exit_code", completed.exit_code);
+    if !completed.never_hit.is_empty() {
+        let ids: Vec<i64> = completed.never_hit.iter().map(|breakpoint| breakpoint.id).collect();
+        answer.insert("breakpoints_not_hit".to_owned(), json!(ids));
+    }
+    insert_output(&mut answer, completed.output);
+    answer
+}
+
+fn stopped(stop: StopEvent) -> Object {
+    let frames: Vec<Value> = stop
+        .call_stack
+        .iter()
+        .map(|frame| {
+            json!({
+                "frame_id": frame.frame_id,
+                "function_name": frame.function_name,
+                "file_path": frame.file_path,
+                "line_number": frame.line_number,
+                "column_number": frame.column_number,
+            })
+        })
+        .collect();
+    let top_frame_variables = stop.top_frame_variables.as_ref().map(|scope| {
+        let variables: Vec<Value> = scope.variables.iter().map(variable).collect();
+        let mut entry = object(json!({"scope_name": scope.scope_name, "variables": variables}));
+        insert(&mut entry, "omitted", Some(scope.omitted).filter(|omitted| *omitted > 0));
+        entry
+    });
+    let mut event = object(json!({
+        "timestamp": timestamp(stop.timestamp),
+        "session_id": stop.session.as_str(),
+        "reason": stop.reason,
+        "thread_id": stop.thread_id,
+        "description": stop.description,
+        "text": stop.text,
+        "all_threads_stopped": stop.all_threads_stopped,
+        "source": stop.source.as_ref().map(|source| json!({"path": source.path, "name": source.name})),
+        "line": stop.line,
+        "column": stop.column,
+        "call_stack": frames,
+        "top_frame_variables": top_frame_variables,
+        "hit_breakpoint_ids": stop.hit_breakpoint_ids,
+    }));
+    // Only when the call stack was cut.
+    let is_cut = |total: &i64| usize::try_from(*total).is_ok_and(|total| total > stop.call_stack.len());
+    insert(&mut event, "total_frames", stop.total_frames.filter(is_cut));
+    let mut answer = object(json!({"status": "stopped"}));
+    answer.insert("stop_event_data".to_owned(), Value::Object(event));
+    insert_output(&mut answer, stop.output);
+    answer
+}
+
+fn insert_output(answer: &mut Object, output: OutputTail) {
+    if output.is_empty() {
+        return;
+    }
+    let text = match output.omitted_bytes {
+        0 => output.text,
+        omitted => format!("[{omitted} bytes before this are left out]\n{}", output.text),
+    };
+    answer.insert("output".to_owned(), text.into());
+}
+
+fn insert(entry: &mut Object, name: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        entry.insert(name.to_owned(), value.into());
+    }
+}

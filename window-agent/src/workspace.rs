@@ -1,0 +1,411 @@
+//! The window's folders on disk: which file a path names, launch.json, settings.json.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ignore::WalkBuilder;
+use serde_json::Value;
+
+use crate::launch_config::variables::{Folder, VariableProblem, Variables};
+use crate::launch_config::{self, LaunchFile, LaunchProblem, env_file};
+use crate::paths::{self, Fit, Given};
+use crate::tools::{Object, ToolError, arguments};
+
+/// Most files a search looks at.
+const MAX_WALKED: usize = 100_000;
+/// Longest search.
+const MAX_WALK: Duration = Duration::from_secs(3);
+/// Candidates that an answer lists.
+const MAX_CANDIDATES: usize = 10;
+/// Largest launch.json, settings.json or environment file.
+const MAX_FILE_LEN: u64 = 4 * 1024 * 1024;
+
+/// What a missing launch.json should hold.
+const EXAMPLE: &str = r#"{"version":"0.2.0","configurations":[{"name":"Python: main.py","type":"debugpy","request":"launch","program":"${workspaceFolder}/main.py"}]}"#;
+
+/// The folders of a window; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    folders: Arc<[Folder]>,
+}
+
+/// What the launch.json files of all folders hold.
+#[derive(Clone, Debug, Default)]
+pub struct Configurations {
+    /// Configurations with the index of their folder, as written.
+    pub configurations: Vec<(usize, Object)>,
+    /// Compounds, likewise.
+    pub compounds: Vec<(usize, Object)>,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}
+
+impl Workspace {
+    /// A workspace on these folders; they are made absolute and free of links.
+    pub fn open(folders: &[PathBuf]) -> std::io::Result<Self> {
+        let folders = folders.iter().map(|folder| {
+            let path = std::fs::canonicalize(folder)?;
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            Ok(Folder { name, path })
+        });
+        Ok(Self { folders: folders.collect::<std::io::Result<_>>()? })
+    }
+
+    /// The folders.
+    pub fn folders(&self) -> &[Folder] {
+        &self.folders
+    }
+
+    /// The one file that `given` names: absolute, relative to a folder, an address, or a unique end of a path.
+    pub async fn resolve_file(&self, given: &str) -> Result<PathBuf, ToolError> {
+        let parsed = paths::parse(given).map_err(|problem| {
+            ToolError::new("invalid_path", format!("{:?} {problem}.", shorten(given)))
+                .hint("Give an absolute path, or one relative to the window's folder.")
+        })?;
+        let (workspace, given) = (self.clone(), given.to_owned());
+        run_blocking(move || workspace.resolve(&given, &parsed)).await
+    }
+
+    fn resolve(&self, given: &str, parsed: &Given) -> Result<PathBuf, ToolError> {
+        match parsed {
+            Given::Absolute(path) => file_at(path)?.ok_or_else(|| self.not_found(given, path)),
+            Given::Relative(path) => self.resolve_relative(given, path),
+        }
+    }
+
+    fn resolve_relative(&self, given: &str, path: &Path) -> Result<PathBuf, ToolError> {
+        let mut found = Vec::new();
+        for folder in self.folders.iter() {
+            found.extend(file_at(&folder.path.join(path))?);
+            // In a window of several folders a path may begin with the folder's name.
+            if let Ok(rest) = path.strip_prefix(&folder.name) {
+                found.extend(file_at(&folder.path.join(rest))?);
+            }
+        }
+        found.sort();
+        found.dedup();
+        match found.len() {
+            0 => {}
+            1 => return Ok(found.remove(0)),
+            _ => return Err(ambiguous(given, &found)),
+        }
+        let best = self.search(path);
+        match best.as_slice() {
+            [] => Err(self.not_found(given, path)),
+            [file] => Ok(file.clone()),
+            files => Err(ambiguous(given, files)),
+        }
+    }
+
+    fn not_found(&self, given: &str, path: &Path) -> ToolError {
+        let given = shorten(given);
+        // Joining an absolute path gives that path.
+        let error = if self.folders.iter().any(|folder| folder.path.join(path).is_dir()) {
+            ToolError::new("not_a_file", format!("{given:?} is a folder, not a file."))
+        } else {
+            ToolError::new("file_not_found", format!("There is no file {given:?} in this window."))
+        };
+        let alike = path.file_name().map(|name| self.search(Path::new(name))).unwrap_or_default();
+        if alike.is_empty() {
+            let folders: Vec<String> =
+                self.folders.iter().map(|folder| folder.path.display().to_string()).collect();
+            return error.hint(format!("Relative paths start at {}.", folders.join(" or ")));
+        }
+        error.hint("Did you mean one of the candidates?").detail("candidates", shown(&alike))
+    }
+
+    /// The files in the folders whose path ends so, of the best fit there is. What .gitignore names is left out.
+    fn search(&self, wanted: &Path) -> Vec<PathBuf> {
+        let Some(first) = self.folders.first() else { return Vec::new() };
+        let mut walk = WalkBuilder::new(&first.path);
+        for folder in &self.folders[1..] {
+            walk.add(&folder.path);
+        }
+        let started = Instant::now();
+        let mut found: Vec<(Fit, PathBuf)> = Vec::new();
+        for entry in walk.require_git(false).build().take(MAX_WALKED).flatten() {
+            if started.elapsed() > MAX_WALK {
+                break;
+            }
+            if entry.file_type().is_some_and(|kind| kind.is_file())
+                && let Some(fit) = paths::fit(entry.path(), wanted)
+            {
+                found.push((fit, entry.into_path()));
+            }
+        }
+        let Some(best) = found.iter().map(|(fit, _)| *fit).min() else { return Vec::new() };
+        let mut files: Vec<PathBuf> =
+            found.into_iter().filter(|(fit, _)| *fit == best).map(|(_, path)| path).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// Everything in the launch.json files.
+    pub async fn configurations(&self) -> Result<Configurations, ToolError> {
+        let workspace = self.clone();
+        run_blocking(move || workspace.read_configurations()).await
+    }
+
+    fn read_configurations(&self) -> Result<Configurations, ToolError> {
+        let mut all = Configurations::default();
+        let mut problems = Vec::new();
+        let mut n_read = 0;
+        for (idx, folder) in self.folders.iter().enumerate() {
+            match read_launch_file(&folder.path.join(".vscode/launch.json")) {
+                Ok(Some(file)) => {
+                    n_read += 1;
+                    all.configurations.extend(file.configurations.into_iter().map(|entry| (idx, entry)));
+                    all.compounds.extend(file.compounds.into_iter().map(|entry| (idx, entry)));
+                    all.notes.extend(file.notes);
+                }
+                Ok(None) => {}
+                Err(problem) => problems.push(problem),
+            }
+        }
+        match problems.into_iter().next() {
+            Some(problem) if n_read == 0 => Err(problem),
+            Some(problem) => {
+                all.notes.push(problem.message);
+                Ok(all)
+            }
+            None if n_read == 0 => Err(self.no_launch_file()),
+            None => Ok(all),
+        }
+    }
+
+    fn no_launch_file(&self) -> ToolError {
+        let Some(folder) = self.folders.first() else {
+            return ToolError::new("no_folder", "This window has no folder, so there is no launch.json.")
+                .hint("Open a window on a folder, for example with `baton window DIR`.");
+        };
+        let path = folder.path.join(".vscode/launch.json");
+        ToolError::new("launch_json_missing", format!("There is no {}.", path.display()))
+            .hint(format!("Create it, for example with: {EXAMPLE}"))
+    }
+
+    /// The configuration of that name, with all variables resolved; and what is worth knowing about it.
+    pub async fn configuration(
+        &self,
+        name: &str,
+        file: Option<PathBuf>,
+    ) -> Result<(Object, Vec<String>), ToolError> {
+        let (workspace, name) = (self.clone(), name.to_owned());
+        run_blocking(move || {
+            let all = workspace.read_configurations()?;
+            let (folder_idx, raw) = workspace.choose(&all, &name)?;
+            workspace.prepare(folder_idx, raw, file.as_deref())
+        })
+        .await
+    }
+
+    fn choose(&self, all: &Configurations, name: &str) -> Result<(usize, Object), ToolError> {
+        let with_folder = |idx: usize, entry: &Object| {
+            format!("{} ({})", launch_config::name_of(entry).unwrap_or_default(), self.folders[idx].name)
+        };
+        let matching: Vec<&(usize, Object)> = all
+            .configurations
+            .iter()
+            .filter(|(idx, entry)| {
+                launch_config::name_of(entry) == Some(name) || with_folder(*idx, entry) == name
+            })
+            .collect();
+        match matching.as_slice() {
+            [(idx, entry)] => Ok((*idx, entry.clone())),
+            [(first_idx, first), rest @ ..] => {
+                if rest.iter().all(|(idx, _)| idx == first_idx) {
+                    // The first of the same name in one file, as VS Code does.
+                    return Ok((*first_idx, first.clone()));
+                }
+                let candidates: Vec<String> =
+                    matching.iter().map(|(idx, entry)| with_folder(*idx, entry)).collect();
+                Err(ToolError::new(
+                    "ambiguous_configuration",
+                    format!("Several folders have a configuration {:?}.", shorten(name)),
+                )
+                .hint("Use one of the candidates as configuration_name.")
+                .detail("candidates", candidates))
+            }
+            [] => Err(unknown_configuration(all, name)),
+        }
+    }
+
+    fn prepare(
+        &self,
+        folder_idx: usize,
+        raw: Object,
+        file: Option<&Path>,
+    ) -> Result<(Object, Vec<String>), ToolError> {
+        let folder = &self.folders[folder_idx];
+        let settings = read_settings(&folder.path);
+        let environment = |name: &str| std::env::var(name).ok();
+        let variables = Variables {
+            folder,
+            folders: &self.folders,
+            file,
+            home: std::env::home_dir(),
+            environment: &environment,
+            setting: &|name| dotted(&settings, name),
+        };
+        let raw = launch_config::for_platform(raw);
+        let mut resolved = launch_config::variables::resolve(&raw, &variables).map_err(variable_error)?;
+        let mut notes = Vec::new();
+        for field in ["preLaunchTask", "postDebugTask"] {
+            if let Some(task) = resolved.remove(field) {
+                notes.push(format!("{field} {task} was not run: a window without an editor runs no tasks."));
+            }
+        }
+        merge_env_file(&mut resolved, folder, &environment, &mut notes)?;
+        Ok((resolved, notes))
+    }
+}
+
+/// Puts what stands in the file `envFile` under what stands in `env`.
+fn merge_env_file(
+    configuration: &mut Object,
+    folder: &Folder,
+    environment: &dyn Fn(&str) -> Option<String>,
+    notes: &mut Vec<String>,
+) -> Result<(), ToolError> {
+    let Some(Value::String(path)) = configuration.remove("envFile") else { return Ok(()) };
+    let path = folder.path.join(path);
+    let Some(text) = read_text(&path)? else {
+        notes.push(format!("envFile {} is not there and was left out.", path.display()));
+        return Ok(());
+    };
+    let mut merged = Object::new();
+    merged.extend(
+        env_file::parse(&text, environment).into_iter().map(|(name, value)| (name, Value::String(value))),
+    );
+    if let Some(Value::Object(env)) = configuration.remove("env") {
+        merged.extend(env);
+    }
+    configuration.insert("env".to_owned(), Value::Object(merged));
+    Ok(())
+}
+
+fn unknown_configuration(all: &Configurations, name: &str) -> ToolError {
+    let named = |entry: &&(usize, Object)| launch_config::name_of(&entry.1) == Some(name);
+    if let Some((_, compound)) = all.compounds.iter().find(named) {
+        let parts = launch_config::parts_of(compound);
+        return ToolError::new(
+            "compound",
+            format!("{:?} is a compound, a group of configurations.", shorten(name)),
+        )
+        .hint(format!("Start its parts one by one with start_debugging: {}.", parts.join(", ")))
+        .detail("candidates", parts);
+    }
+    let names: Vec<&str> =
+        all.configurations.iter().filter_map(|(_, entry)| launch_config::name_of(entry)).collect();
+    let error = ToolError::new(
+        "unknown_configuration",
+        format!("launch.json has no configuration {:?}.", shorten(name)),
+    );
+    match arguments::closest(name, &names) {
+        Some(closest) => error.hint(format!("Did you mean {closest:?}?")).detail("candidates", names),
+        None if names.is_empty() => error.hint(format!("It has none at all. Example: {EXAMPLE}")),
+        None => error.hint("Use one of the candidates.").detail("candidates", names),
+    }
+}
+
+fn variable_error(problem: VariableProblem) -> ToolError {
+    let hint = problem.hint.clone();
+    ToolError::new("unresolved_variable", format!("{problem}.")).hint(hint)
+}
+
+fn read_launch_file(path: &Path) -> Result<Option<LaunchFile>, ToolError> {
+    let Some(text) = read_text(path)? else { return Ok(None) };
+    let file = launch_config::parse(&text).map_err(|problem| {
+        let path = path.display();
+        let error = ToolError::new("launch_json_broken", format!("{path} is broken: {problem}."));
+        match problem {
+            LaunchProblem::Syntax { line, column, .. } => error
+                .hint("Correct it; comments and trailing commas are fine.")
+                .detail("line", line)
+                .detail("column", column),
+            LaunchProblem::Shape(_) => error.hint(format!("It should look like: {EXAMPLE}")),
+        }
+    })?;
+    Ok(Some(file))
+}
+
+/// The settings of a folder; broken ones are none, as in VS Code.
+fn read_settings(folder: &Path) -> Value {
+    let text = read_text(&folder.join(".vscode/settings.json")).ok().flatten();
+    text.and_then(|text| launch_config::parse_jsonc(&text).ok()).unwrap_or_default()
+}
+
+/// A setting is written `"a.b": 1`, or `"a": {"b": 1}`.
+fn dotted(settings: &Value, name: &str) -> Option<Value> {
+    if let Some(value) = settings.get(name) {
+        return Some(value.clone());
+    }
+    name.match_indices('.').find_map(|(at, _)| dotted(settings.get(&name[..at])?, &name[at + 1..]))
+}
+
+/// The text of a file; `None` when there is none.
+fn read_text(path: &Path) -> Result<Option<String>, ToolError> {
+    let unreadable = |why: &str| {
+        ToolError::new("unreadable_file", format!("{} cannot be read: {why}.", path.display()))
+            .hint("Make it a readable UTF-8 file.")
+    };
+    match std::fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => return Err(unreadable("it is not a file")),
+        Ok(metadata) if metadata.len() > MAX_FILE_LEN => return Err(unreadable("it is larger than 4 MiB")),
+        Ok(_) => {}
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(unreadable(&error.to_string())),
+    }
+    let bytes = std::fs::read(path).map_err(|error| unreadable(&error.to_string()))?;
+    String::from_utf8(bytes).map(Some).map_err(|_| unreadable("it is not UTF-8"))
+}
+
+/// The file at a path without its links, when there is one.
+fn file_at(path: &Path) -> Result<Option<PathBuf>, ToolError> {
+    match std::fs::canonicalize(path) {
+        Ok(path) => Ok(path.is_file().then_some(path)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => {
+            Err(ToolError::new("unreadable_file", format!("{} cannot be read: {error}.", path.display()))
+                .hint("Check the path and its permissions."))
+        }
+    }
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
+}
+
+fn ambiguous(given: &str, files: &[PathBuf]) -> ToolError {
+    ToolError::new("ambiguous_path", format!("{:?} could be any of {} files.", shorten(given), files.len()))
+        .hint("Give more of the path: use one of the candidates.")
+        .detail("candidates", shown(files))
+}
+
+fn shown(files: &[PathBuf]) -> Vec<String> {
+    files.iter().take(MAX_CANDIDATES).map(|file| file.display().to_string()).collect()
+}
+
+/// What a client wrote, bounded.
+fn shorten(text: &str) -> String {
+    const MAX_SHOWN: usize = 200;
+    text.chars().take(MAX_SHOWN).collect()
+}
+
+/// Disks can be slow; calls of other clients go on meanwhile.
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => {
+            Err(ToolError::new("shutting_down", "The window is closing.").hint("Try again in a moment."))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
