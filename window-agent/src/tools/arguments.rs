@@ -274,7 +274,7 @@ mod tests {
             "set_breakpoint",
             json!({"path": "a.py", "line": 4}),
             expect![[
-                r#"set_breakpoint: there is no argument "line"; there is no argument "path", did you mean "file_path"; "line_number" is missing, it must be an integer from 1 to 2147483647."#
+                r#"set_breakpoint: there is no argument "line", did you mean "line_number"; there is no argument "path", did you mean "file_path"."#
             ]],
         );
         check_call(

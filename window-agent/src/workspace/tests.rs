@@ -90,7 +90,7 @@ async fn files_are_found_by_path_address_and_end() {
         build/made.py -> "ROOT/lib/build/made.py"
         made.py -> file_not_found: There is no file "made.py" in this window. Relative paths start at ROOT/app or ROOT/lib. {}
         nothing.py -> file_not_found: There is no file "nothing.py" in this window. Relative paths start at ROOT/app or ROOT/lib. {}
-        src/deep -> file_not_found: There is no file "src/deep" in this window. Relative paths start at ROOT/app or ROOT/lib. {}
+        src/deep -> not_a_file: "src/deep" is a folder, not a file. Relative paths start at ROOT/app or ROOT/lib. {}
         /no/where/only.py -> file_not_found: There is no file "/no/where/only.py" in this window. Did you mean one of the candidates? {"candidates": Array [String("ROOT/app/src/deep/only.py")]}
         https://example.org/x.py -> invalid_path: "https://example.org/x.py" is a `https:` address, not a file of this window. Give an absolute path, or one relative to the window's folder. {}
          -> invalid_path: "" is no path. Give an absolute path, or one relative to the window's folder. {}

@@ -1,0 +1,27 @@
+//! The catalogue that the coordinator carries is the one that this agent defines.
+
+use baton_window_agent::tools::CATALOGUE;
+use expect_test::expect_file;
+
+#[test]
+fn the_committed_catalogue_is_this_agents() {
+    // `UPDATE_EXPECT=1 cargo test -p baton-window-agent --test catalogue` writes it anew.
+    let text = serde_json::to_string_pretty(CATALOGUE.definitions()).unwrap();
+    expect_file!["../../coordinator/src/mcp/catalogue.json"].assert_eq(&format!("{text}\n"));
+}
+
+#[test]
+fn every_tool_is_described_for_clients() {
+    for definition in CATALOGUE.definitions() {
+        let tool = &definition.tool;
+        let name = &tool.name;
+        assert!(tool.description.as_ref().is_some_and(|text| text.len() > 20), "{name} has no description");
+        assert!(tool.annotations.is_some(), "{name} has no annotations");
+        let input = serde_json::Value::Object((*tool.input_schema).clone());
+        assert_eq!(input["properties"]["window"]["type"], "string", "{name} takes no window");
+        let output = serde_json::Value::Object((**tool.output_schema.as_ref().unwrap()).clone());
+        let statuses = output["properties"]["status"]["enum"].as_array().unwrap();
+        assert!(statuses.contains(&"error".into()), "{name} cannot fail");
+        assert_eq!(definition.waits, statuses.contains(&"timeout".into()), "{name} waits or not");
+    }
+}
