@@ -1,1 +1,15 @@
-//! (skeleton)
+//! Tests of Baton as a whole: real programs, real clients, nothing mocked.
+//!
+//! | module | what it gives a test |
+//! |---|---|
+//! | [`world`] | one coordinator and its windows as real processes, ended and accounted for |
+//! | [`client`] | an official MCP client, driven line by line |
+//! | [`raw`] | HTTP written byte by byte, for requests that no client would send |
+//! | [`process`] | starting, signalling and finding processes |
+//! | [`place`] | where programs, tools and fixtures are |
+
+pub mod client;
+pub mod place;
+pub mod process;
+pub mod raw;
+pub mod world;

@@ -1,0 +1,74 @@
+//! Starting, signalling and finding processes of a test.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How often something that offers no event is looked at.
+const POLL: Duration = Duration::from_millis(5);
+
+/// A command; tests start programs through this alone.
+#[expect(clippy::disallowed_methods, reason = "the one place where tests start programs")]
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    Command::new(program)
+}
+
+/// Sends a signal to a process that the test started, directly or not.
+pub fn signal(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a pid is positive");
+    kill_process(pid, signal).expect("the process is there to be signalled");
+}
+
+/// `kill -9`.
+pub fn kill9(pid: u32) {
+    signal(pid, Signal::KILL);
+}
+
+/// Looks until `found` gives something; `None` when it does not in time.
+pub fn await_some<T>(within: Duration, mut found: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(value) = found() {
+            return Some(value);
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// True while the process exists and is not a zombie.
+pub fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// Processes whose environment says `BATON_HOME=home`: all that a world started, however indirectly.
+pub fn of_home(home: &Path) -> Vec<(u32, String)> {
+    let wanted = [b"BATON_HOME=".as_slice(), home.as_os_str().as_encoded_bytes()].concat();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        let is_ours = environment.split(|byte| *byte == 0).any(|variable| variable == wanted);
+        if is_ours && pid != std::process::id() && is_alive(pid) {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            found.push((pid, String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned()));
+        }
+    }
+    found
+}
+
+/// Resident memory of a process in KiB.
+pub fn rss_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
+    line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
+}
