@@ -5,6 +5,7 @@
 //! | [`world`] | one coordinator and its windows as real processes, ended and accounted for |
 //! | [`client`] | an official MCP client, driven line by line |
 //! | [`raw`] | HTTP written byte by byte, for requests that no client would send |
+//! | [`story`] | the main job as a client does it |
 //! | [`process`] | starting, signalling and finding processes |
 //! | [`place`] | where programs, tools and fixtures are |
 
@@ -12,4 +13,5 @@ pub mod client;
 pub mod place;
 pub mod process;
 pub mod raw;
+pub mod story;
 pub mod world;
