@@ -1,0 +1,435 @@
+//! Passes one call to a window and its bytes back.
+//!
+//! **Invariant:** a call is sent a second time only when it provably did not run. Once its bytes were accepted
+//! there is an answer: the window's own, or one that says that its outcome is unknown.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use baton_proto::control::DRAIN_MS;
+use baton_proto::discovery::Secret;
+use baton_proto::edge::{PIN_HEADER, REFUSED_HEADER, TERM_HEADER};
+use baton_proto::ids::WindowId;
+use bytes::Bytes;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode, Uri, Version};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use serde_json::value::RawValue;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::Events;
+use super::cancel::Running;
+use super::revision::Era;
+use super::route::{Right, Target};
+use crate::http::body::Body;
+use crate::http::respond::{self, RpcError, ToolFailure, code};
+use crate::roster::{Roster, Window};
+
+/// How long an idle connection to a window is used again; shorter than any server's own patience, so that a call
+/// is not written to a connection that is being closed.
+const IDLE_MAX: Duration = Duration::from_secs(4);
+/// Idle connections kept for one window.
+const IDLE_CONNECTIONS_MAX: usize = 64;
+/// How long connecting to a window on this host may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time for an answer that is on its way when its window is taken off the roster.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+/// Largest answer that is not a stream.
+const ANSWER_MAX: usize = 64 * 1024 * 1024;
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// A tool call on its way.
+pub(crate) struct Call {
+    pub(crate) body: Bytes,
+    /// `mcp-*` headers of the client that the window shall see.
+    pub(crate) headers: HeaderMap,
+    pub(crate) id: Box<RawValue>,
+    pub(crate) era: Era,
+    /// Set when the client can cancel by a notification.
+    pub(crate) running: Option<Running>,
+}
+
+/// What became of sending a call.
+pub(crate) enum Attempt {
+    /// There is an answer for the client.
+    Answered(Response<Body>),
+    /// It provably did not run, for this reason.
+    NotRun(&'static str),
+}
+
+/// Why the window's answer is no longer waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The client cancelled.
+    Cancelled,
+    /// The window is gone.
+    Gone,
+    /// The window handed over long ago.
+    Drained,
+}
+
+/// All windows that calls were sent to.
+pub(crate) struct Windows {
+    secret: Secret,
+    upstreams: Mutex<HashMap<WindowId, Arc<Upstream>>>,
+}
+
+/// One run of one window's agent.
+pub(crate) struct Upstream {
+    incarnation: u64,
+    port: u16,
+    authority: HeaderValue,
+    bearer: HeaderValue,
+    idle: Mutex<Vec<(Instant, Sender)>>,
+    gone: CancellationToken,
+    /// Ends the calls that were routed to the live window, a while after a handover.
+    drained: Mutex<CancellationToken>,
+    /// True while the window is live, as far as draining is concerned.
+    is_live: Mutex<bool>,
+}
+
+type Sender = SendRequest<Full<Bytes>>;
+
+impl Windows {
+    pub(crate) fn new(secret: Secret) -> Self {
+        Self { secret, upstreams: Mutex::default() }
+    }
+
+    /// Follows the roster: ends calls of windows that are gone, and starts the drain limit of one that handed
+    /// over.
+    pub(crate) fn on_roster(&self, roster: &Roster) {
+        let mut upstreams = self.upstreams.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = roster.live_window().map(|(window, _)| window.id.clone());
+        upstreams.retain(|id, upstream| {
+            let is_there = roster.windows.get(id).is_some_and(|window| upstream.is_of(window));
+            if !is_there {
+                upstream.gone.cancel();
+                return false;
+            }
+            upstream.on_live(live.as_ref() == Some(id));
+            true
+        });
+    }
+
+    fn upstream(&self, window: &Window) -> Arc<Upstream> {
+        let mut upstreams = self.upstreams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(upstream) = upstreams.get(&window.id) {
+            if upstream.is_of(window) {
+                return upstream.clone();
+            }
+            upstream.gone.cancel();
+        }
+        let upstream = Arc::new(Upstream::new(window, &self.secret));
+        upstreams.insert(window.id.clone(), upstream.clone());
+        upstream
+    }
+
+    /// Sends `call` to `target`.
+    pub(crate) async fn send(&self, target: &Target, call: &Arc<Call>) -> Attempt {
+        let upstream = self.upstream(&target.window);
+        let drained = match target.right {
+            Right::Term(_) => {
+                *upstream.is_live.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                upstream.drained.lock().unwrap_or_else(PoisonError::into_inner).clone()
+            }
+            Right::Pin => upstream.gone.clone(),
+        };
+        let exchange = Exchange { upstream, call: call.clone(), right: target.right, drained };
+        match call.era {
+            Era::Stateless => exchange.run().await,
+            // In the older eras a lost connection cancels nothing.
+            Era::Sessions(_) => super::detach::finish(exchange.run()).await,
+        }
+    }
+}
+
+impl Upstream {
+    fn new(window: &Window, secret: &Secret) -> Self {
+        let authority = format!("127.0.0.1:{}", window.port);
+        let bearer = format!("Bearer {}", secret.window_token(&window.id).expose());
+        let value = |text: &str| HeaderValue::from_str(text).expect("invariant: digits, letters and dots");
+        let gone = CancellationToken::new();
+        let mut bearer = value(&bearer);
+        bearer.set_sensitive(true);
+        Self {
+            incarnation: window.incarnation,
+            port: window.port,
+            authority: value(&authority),
+            bearer,
+            idle: Mutex::default(),
+            drained: Mutex::new(gone.child_token()),
+            gone,
+            is_live: Mutex::new(false),
+        }
+    }
+
+    fn is_of(&self, window: &Window) -> bool {
+        self.incarnation == window.incarnation && self.port == window.port
+    }
+
+    fn on_live(self: &Arc<Self>, is_live: bool) {
+        let was_live =
+            std::mem::replace(&mut *self.is_live.lock().unwrap_or_else(PoisonError::into_inner), is_live);
+        if !was_live || is_live {
+            return;
+        }
+        let upstream = self.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(DRAIN_MS)) => upstream.on_drained(),
+                () = upstream.gone.cancelled() => {}
+            }
+        });
+    }
+
+    fn on_drained(&self) {
+        // A window that came back in the meantime keeps its calls.
+        if !*self.is_live.lock().unwrap_or_else(PoisonError::into_inner) {
+            let fresh = self.gone.child_token();
+            std::mem::replace(&mut *self.drained.lock().unwrap_or_else(PoisonError::into_inner), fresh)
+                .cancel();
+        }
+    }
+
+    /// A connection, and whether it was used before.
+    async fn connection(&self) -> Result<(Sender, bool), &'static str> {
+        loop {
+            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Some((since, mut sender)) = idle else { break };
+            if since.elapsed() < IDLE_MAX && !sender.is_closed() && sender.ready().await.is_ok() {
+                return Ok((sender, true));
+            }
+        }
+        let connecting = TcpStream::connect((std::net::Ipv4Addr::LOCALHOST, self.port));
+        let stream = match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, port = self.port, "window refused a connection");
+                return Err("connection refused");
+            }
+            Err(_) => return Err("no connection in time"),
+        };
+        // Nagle would hold back the second segment of a call.
+        stream.set_nodelay(true).map_err(|_| "connection refused")?;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|_| "connection refused")?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "connection to a window");
+            }
+        });
+        Ok((sender, false))
+    }
+
+    pub(crate) fn keep(&self, sender: Sender) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if !sender.is_closed() && !self.gone.is_cancelled() && idle.len() < IDLE_CONNECTIONS_MAX {
+            idle.push((Instant::now(), sender));
+        }
+    }
+}
+
+/// A call at a window.
+pub(crate) struct Exchange {
+    upstream: Arc<Upstream>,
+    pub(crate) call: Arc<Call>,
+    right: Right,
+    drained: CancellationToken,
+}
+
+impl Exchange {
+    async fn run(self) -> Attempt {
+        loop {
+            let (mut sender, is_used) = match self.upstream.connection().await {
+                Ok(connection) => connection,
+                Err(why) => return Attempt::NotRun(why),
+            };
+            let result = tokio::select! {
+                biased;
+                result = sender.try_send_request(self.request()) => result,
+                stop = self.stopped() => return Attempt::Answered(self.stopped_answer(stop)),
+            };
+            match result {
+                Ok(response) => return self.on_response(response, sender).await,
+                Err(mut error) => {
+                    if error.take_message().is_none() {
+                        tracing::info!(error = %error.error(), "a window died in mid-call");
+                        return Attempt::Answered(self.stopped_answer(Stop::Gone));
+                    }
+                    // The message came back: not a byte of it was written.
+                    if !is_used {
+                        return Attempt::NotRun("connection closed");
+                    }
+                }
+            }
+        }
+    }
+
+    /// The call, rebuilt: nothing of the client's head but a few `mcp-*` headers gets through.
+    fn request(&self) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(self.call.body.clone()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = Uri::from_static("/mcp");
+        *request.version_mut() = Version::HTTP_11;
+        let headers = request.headers_mut();
+        headers.clone_from(&self.call.headers);
+        headers.insert(header::HOST, self.upstream.authority.clone());
+        headers.insert(header::AUTHORIZATION, self.upstream.bearer.clone());
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(self.call.era.as_str()));
+        match self.right {
+            Right::Term(term) => {
+                if let Ok(term) = HeaderValue::from_str(&term.to_string()) {
+                    headers.insert(HeaderName::from_static(TERM_HEADER), term);
+                }
+            }
+            Right::Pin => {
+                headers.insert(HeaderName::from_static(PIN_HEADER), HeaderValue::from_static("1"));
+            }
+        }
+        request
+    }
+
+    async fn on_response(self, response: Response<Incoming>, sender: Sender) -> Attempt {
+        let (parts, incoming) = response.into_parts();
+        if parts.status == StatusCode::CONFLICT && parts.headers.contains_key(REFUSED_HEADER) {
+            tracing::debug!(why = ?parts.headers.get(REFUSED_HEADER), "a window refused a call");
+            return Attempt::NotRun("refused by the window");
+        }
+        let kind = parts.headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+        if kind.starts_with(b"text/event-stream") {
+            let keep = Box::new(|exchange: &Exchange| exchange.upstream.keep(sender));
+            return Attempt::Answered(respond::events(Body::stream(
+                Events::new(self, incoming, keep).stream(),
+            )));
+        }
+        let is_json = kind.starts_with(b"application/json");
+        let bytes = tokio::select! {
+            biased;
+            bytes = collect(incoming) => bytes,
+            stop = self.stopped() => return Attempt::Answered(self.stopped_answer(stop)),
+        };
+        Attempt::Answered(match bytes {
+            Ok(Some(bytes)) => {
+                self.upstream.keep(sender);
+                if is_json {
+                    respond::json(parts.status, bytes)
+                } else {
+                    self.on_odd_answer(parts.status, &bytes)
+                }
+            }
+            Ok(None) => respond::tool_failure(self.call.era, &self.call.id, &too_large()),
+            Err(error) => {
+                tracing::info!(%error, "a window died in mid-answer");
+                self.stopped_answer(Stop::Gone)
+            }
+        })
+    }
+
+    /// An agent answers text when it could not read the message, which our own reading was too coarse to see.
+    fn on_odd_answer(&self, status: StatusCode, bytes: &Bytes) -> Response<Body> {
+        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(500)]).into_owned();
+        if status.is_client_error() {
+            let why = format!("the message could not be read: {text}");
+            return respond::rpc_error(
+                self.call.era,
+                Some(&self.call.id),
+                &RpcError::new(code::PARSE_ERROR, why),
+            );
+        }
+        tracing::warn!(%status, "a window's answer is not MCP");
+        let failure = ToolFailure {
+            code: "window_error",
+            message: format!("The window answered with HTTP status {}.", status.as_u16()),
+            hint: "Try again, or ask the user to restart the window: `baton restart WINDOW`.".to_owned(),
+            candidates: Vec::new(),
+        };
+        respond::tool_failure(self.call.era, &self.call.id, &failure)
+    }
+
+    /// Ends when the window's answer need no longer be waited for.
+    pub(crate) async fn stopped(&self) -> Stop {
+        let cancelled = async {
+            match &self.call.running {
+                Some(running) => running.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = cancelled => Stop::Cancelled,
+            () = self.drained.cancelled() => {
+                if !self.upstream.gone.is_cancelled() {
+                    return Stop::Drained;
+                }
+                tokio::time::sleep(LAST_WORDS).await;
+                Stop::Gone
+            }
+        }
+    }
+
+    fn stopped_answer(&self, stop: Stop) -> Response<Body> {
+        respond::json(StatusCode::OK, stopped_bytes(&self.call, stop))
+    }
+}
+
+/// The message that a client gets instead of the window's own.
+pub(crate) fn stopped_bytes(call: &Call, stop: Stop) -> Vec<u8> {
+    let failure = match stop {
+        Stop::Cancelled => return respond::interrupted_bytes(call.era, &call.id),
+        Stop::Gone => ToolFailure {
+            code: "outcome_unknown",
+            message: "The window ended while it ran this call; it may or may not have taken effect.".to_owned(),
+            hint: "Check the state (for example with get_session_status or get_breakpoints) before you repeat it."
+                .to_owned(),
+            candidates: Vec::new(),
+        },
+        Stop::Drained => ToolFailure {
+            code: "drained",
+            message: format!(
+                "The window handed over and the call did not end within {} s; it was cancelled.",
+                DRAIN_MS / 1000
+            ),
+            hint: "Call list_windows to see which window is live, then repeat the call there.".to_owned(),
+            candidates: Vec::new(),
+        },
+    };
+    respond::tool_failure_bytes(call.era, &call.id, &failure)
+}
+
+/// The whole answer; `None` when it is too large.
+async fn collect(mut incoming: Incoming) -> Result<Option<Bytes>, hyper::Error> {
+    let mut whole = Bytes::new();
+    let mut rest = Vec::new();
+    while let Some(frame) = incoming.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if whole.is_empty() {
+            whole = data;
+        } else {
+            if rest.is_empty() {
+                rest.extend_from_slice(&whole);
+            }
+            rest.extend_from_slice(&data);
+        }
+        if rest.len() > ANSWER_MAX {
+            return Ok(None);
+        }
+    }
+    Ok(Some(if rest.is_empty() { whole } else { rest.into() }))
+}
+
+fn too_large() -> ToolFailure {
+    ToolFailure {
+        code: "answer_too_large",
+        message: format!("The window's answer is larger than {} MiB.", ANSWER_MAX / 1024 / 1024),
+        hint: "Ask for less.".to_owned(),
+        candidates: Vec::new(),
+    }
+}
