@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`options`] | the command line |
+//! | [`options`], [`agent`] | the command line; one run |
 //! | [`window`] | what all parts share about the window |
 //! | [`membership`] | find, prove, register, heartbeat, notices, re-register |
 //! | [`fence`] | CORE: which calls of which term may run |
@@ -11,13 +11,18 @@
 //! | [`workspace`] | the window's folders on disk: files, launch.json, settings |
 //! | [`paths`], [`launch_config`] | CORE: what a path or a configuration means |
 //! | [`debug`] | the debug engine |
+//! | [`report`], [`logging`] | lines for the supervisor; the log |
 
+pub mod agent;
 pub mod debug;
 pub mod fence;
 pub mod launch_config;
+pub mod logging;
 pub mod mcp;
+pub mod membership;
 pub mod options;
 pub mod paths;
+pub mod report;
 pub mod tools;
 pub mod window;
 pub mod workspace;

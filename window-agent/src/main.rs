@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use baton_link::home::Home;
 use baton_window_agent::options::Options;
 use baton_window_agent::tools::CATALOGUE;
+use baton_window_agent::{agent, logging};
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -12,7 +14,22 @@ fn main() -> ExitCode {
     if options.print_catalogue {
         return print_catalogue();
     }
-    ExitCode::SUCCESS
+    logging::start(Home::from_env().ok().as_ref());
+    match run(options) {
+        Ok(code) => code,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let code = runtime.block_on(Box::pin(agent::run(options)));
+    // A search of files may still run on its thread; nobody waits for it.
+    runtime.shutdown_background();
+    code
 }
 
 fn print_catalogue() -> ExitCode {

@@ -1,0 +1,126 @@
+//! One run of the agent, from its options to its exit code.
+
+use std::net::Ipv4Addr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use baton_link::find::FindOptions;
+use baton_link::home::Home;
+use baton_proto::ids::WindowId;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::debug::{Debugger, DebuggerOptions};
+use crate::mcp::{self, Access};
+use crate::membership::{Ended, Membership};
+use crate::options::Options;
+use crate::report::{Report, Reporter};
+use crate::window::Window;
+use crate::workspace::Workspace;
+
+/// Exit code of an agent that is to be started again at once (R7).
+pub const EXIT_RESTART: u8 = 75;
+
+/// Environment variable with the port that a coordinator must use.
+const PORT_VARIABLE: &str = "BATON_PORT";
+
+/// Ending debug sessions may take this long; the process ends within two seconds of being told.
+const END_TIMEOUT: Duration = Duration::from_millis(1_400);
+/// Answers under way may take this long to leave.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Runs until the window ends.
+pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let id = options.window.clone().context("no window was named: give --window")?;
+    let home = Home::from_env()?;
+    let token = home.secret()?.window_token(&id);
+    let window = Arc::new(open_window(&options, id.clone())?);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))
+        .await
+        .with_context(|| format!("cannot listen on 127.0.0.1:{}", options.port))?;
+    let port = listener.local_addr()?.port();
+    let shutdown = end_signal()?;
+    let (closing, access) = (CancellationToken::new(), access(&options));
+    let server = tokio::spawn(mcp::serve(listener, window.clone(), token, access, closing.clone()));
+    let reporter = Reporter::spawn();
+    reporter.send(Report::Ready { port, window: id });
+    info!(port, window = %window.id, "serves MCP");
+
+    let ended = match access {
+        Access::Standalone => {
+            shutdown.cancelled().await;
+            Ended::Shutdown
+        }
+        Access::Coordinator => {
+            let mut find = FindOptions::new(home);
+            find.port = std::env::var(PORT_VARIABLE).ok().and_then(|port| port.parse().ok());
+            let membership = Membership::new(window.clone(), find, reporter, options.auto_start, port);
+            run_member(membership, &window, shutdown).await
+        }
+    };
+    info!(?ended, "ends");
+    // Waits end with their sessions, so that their answers can still leave.
+    let _ = tokio::time::timeout(END_TIMEOUT, window.debugger.stop_all()).await;
+    closing.cancel();
+    let _ = tokio::time::timeout(FLUSH_TIMEOUT, server).await;
+    Ok(match ended {
+        Ended::Restart => ExitCode::from(EXIT_RESTART),
+        Ended::Shutdown | Ended::Superseded => ExitCode::SUCCESS,
+    })
+}
+
+/// Leaving and ending the sessions go side by side.
+async fn run_member(membership: Membership, window: &Window, shutdown: CancellationToken) -> Ended {
+    let end_sessions = async {
+        shutdown.cancelled().await;
+        let _ = tokio::time::timeout(END_TIMEOUT, window.debugger.stop_all()).await;
+    };
+    let member = membership.run(shutdown.clone());
+    tokio::pin!(member, end_sessions);
+    tokio::select! {
+        ended = &mut member => ended,
+        () = &mut end_sessions => member.await,
+    }
+}
+
+fn access(options: &Options) -> Access {
+    if options.standalone { Access::Standalone } else { Access::Coordinator }
+}
+
+fn open_window(options: &Options, id: WindowId) -> anyhow::Result<Window> {
+    let workspace = Workspace::open(&options.folders).context("cannot open a folder of the window")?;
+    let folders = workspace.folders();
+    let name = options.name.clone().filter(|name| !name.is_empty());
+    let name = name.or_else(|| folders.first().map(|folder| folder.name.clone()));
+    let paths = folders.iter().map(|folder| folder.path.clone()).collect();
+    let debugger = Debugger::spawn(DebuggerOptions::from_env(paths));
+    let name = name.unwrap_or_else(|| id.to_string());
+    Ok(Window::new(id, name, options.kind.into(), workspace, debugger))
+}
+
+/// Cancelled when standard input ends or a signal says so.
+fn end_signal() -> anyhow::Result<CancellationToken> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let shutdown = CancellationToken::new();
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    let on_signal = shutdown.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        on_signal.cancel();
+    });
+    // A thread, because a pipe, a socket, a file and a terminal can all be standard input; it ends with the
+    // process.
+    let on_end = shutdown.clone();
+    std::thread::Builder::new().name("stdin".to_owned()).stack_size(64 * 1024).spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        on_end.cancel();
+    })?;
+    Ok(shutdown)
+}

@@ -1,0 +1,306 @@
+//! The agent's place among the windows: finds or starts the coordinator, registers, beats, hears notices, and
+//! does it all again whenever the coordinator goes.
+
+mod touch;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use baton_link::connection::{CallError, Connection, Events};
+use baton_link::find::{FindError, FindOptions, find_or_start};
+use baton_proto::PROTOCOL;
+use baton_proto::control::{
+    DebugSession, HEARTBEAT_MS, Heartbeat, Leave, Notice, Register, Registered, WindowState,
+};
+use baton_proto::ids::{InstanceId, Term};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use self::touch::{Beat, Lost};
+use crate::debug::types::SessionSummary;
+use crate::report::{Report, Reporter};
+use crate::window::Window;
+
+/// What a member of the coordinator's windows is made of.
+#[derive(Debug)]
+pub struct Membership {
+    window: Arc<Window>,
+    find: FindOptions,
+    reporter: Reporter,
+    auto_start: bool,
+    port: u16,
+    incarnation: u64,
+    /// The user stopped this window (R5).
+    is_stopped: bool,
+    /// A run of the coordinator that does not answer any more.
+    suspect: Option<InstanceId>,
+    n_failures: u32,
+}
+
+/// Why membership ended for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// This process is to end.
+    Shutdown,
+    /// The user restarts the window (R7).
+    Restart,
+    /// An agent with a higher incarnation took the window's place.
+    Superseded,
+}
+
+/// First pause after a failed attempt; doubles up to [`MAX_BACK_OFF`].
+const MIN_BACK_OFF: Duration = Duration::from_millis(50);
+/// Longest pause between two attempts.
+const MAX_BACK_OFF: Duration = Duration::from_secs(2);
+/// A coordinator that was there for this long was a good one; the next attempt is at once.
+const STABLE_AFTER: Duration = Duration::from_secs(1);
+/// The coordinator answers a leave at once, or not at all.
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
+
+impl Membership {
+    /// A member that serves MCP on `port`.
+    pub fn new(
+        window: Arc<Window>,
+        find: FindOptions,
+        reporter: Reporter,
+        auto_start: bool,
+        port: u16,
+    ) -> Self {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let incarnation = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+        let is_stopped = false;
+        Self {
+            window,
+            find,
+            reporter,
+            auto_start,
+            port,
+            incarnation,
+            is_stopped,
+            suspect: None,
+            n_failures: 0,
+        }
+    }
+
+    /// Runs until `shutdown`, or until the coordinator says that this agent must end.
+    pub async fn run(mut self, shutdown: CancellationToken) -> Ended {
+        loop {
+            let ended = tokio::select! {
+                ended = self.attend() => ended,
+                () = shutdown.cancelled() => {
+                    self.leave().await;
+                    return Ended::Shutdown;
+                }
+            };
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+    }
+
+    /// One coordinator, from finding it to losing it.
+    async fn attend(&mut self) -> Option<Ended> {
+        self.find.suspect = self.suspect.take();
+        let connection = match find_or_start(&self.find).await {
+            Ok(connection) => connection,
+            Err(error) => {
+                self.report_unreachable(&error);
+                self.back_off().await;
+                return None;
+            }
+        };
+        let instance = connection.hello().instance.clone();
+        let registered_at = Instant::now();
+        let lost = match self.register(connection).await {
+            Ok((connection, events)) => self.stay(connection, events).await,
+            Err(error) => Lost::from(error),
+        };
+        match lost {
+            Lost::Ended(ended) => return Some(ended),
+            Lost::Silent => {
+                warn!("the coordinator does not answer");
+                self.suspect = Some(instance);
+            }
+            Lost::Gone => info!("the coordinator is gone"),
+            Lost::Evicted => info!("the coordinator does not know this window any more"),
+            Lost::Refused(why) => {
+                warn!(%why, "the coordinator refused this window");
+                self.reporter.send(Report::Problem { message: why });
+            }
+        }
+        if registered_at.elapsed() > STABLE_AFTER {
+            self.n_failures = 0;
+        } else {
+            self.back_off().await;
+        }
+        None
+    }
+
+    /// Tells the coordinator everything it needs to know, and opens the stream of its notices.
+    async fn register(&mut self, mut connection: Connection) -> Result<(Connection, Events), CallError> {
+        let path = format!("/v1/windows/{}/register", self.window.id);
+        let sent_at = Instant::now();
+        let registered: Registered = connection.post(&path, &self.registration()).await?;
+        // The events come on a connection of their own, whose end says at once that one of the two died.
+        let port = connection.hello().port;
+        let events = Connection::open(connection.secret(), port).await.map_err(|_| CallError::Lost)?;
+        self.window.set_toolsets(registered.settings.toolsets.clone());
+        self.apply_state(registered.state, registered.term);
+        self.window.fence().handle_acknowledgement(sent_at);
+        let events = events.events(&self.window.id, self.incarnation).await?;
+        info!(instance = %registered.instance.0, generation = registered.generation, "registered");
+        Ok((connection, events))
+    }
+
+    fn registration(&self) -> Register {
+        let (highest_term, held_term) = {
+            let fence = self.window.fence();
+            (fence.highest(), fence.held())
+        };
+        Register {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: self.window.name.clone(),
+            kind: self.window.kind,
+            folders: self
+                .window
+                .workspace
+                .folders()
+                .iter()
+                .map(|folder| folder.path.to_string_lossy().into_owned())
+                .collect(),
+            auto_start: self.auto_start,
+            pid: std::process::id(),
+            pid_start: baton_link::process::own_start_time(),
+            port: self.port,
+            incarnation: self.incarnation,
+            highest_term,
+            held_term,
+            stopped: self.is_stopped,
+            debug_sessions: debug_sessions(&self.window.debugger.sessions()),
+            focused_ms_ago: None,
+        }
+    }
+
+    /// Beats and hears notices until the coordinator goes.
+    async fn stay(&mut self, connection: Connection, mut events: Events) -> Lost {
+        let mut beat = Beat::new(connection, self.window.id.clone());
+        let mut sessions = self.window.debugger.watch_sessions();
+        let mut told = debug_sessions(&sessions.borrow_and_update());
+        let mut timer = tokio::time::interval(Duration::from_millis(HEARTBEAT_MS));
+        timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        timer.reset();
+        loop {
+            tokio::select! {
+                notice = events.next() => match notice {
+                    Ok(Some(notice)) => if let Some(ended) = self.on_notice(notice).await {
+                        return Lost::Ended(ended);
+                    },
+                    Ok(None) => return Lost::Gone,
+                    Err(error) => return Lost::from(error),
+                },
+                answer = beat.answer() => match answer {
+                    Ok((sent_at, registered)) => self.on_acknowledged(sent_at, &registered),
+                    Err(lost) => return lost,
+                },
+                _ = timer.tick() => beat.send(self.heartbeat(&told)),
+                changed = changed(&mut sessions) => if changed != told {
+                    told = changed;
+                    beat.send(self.heartbeat(&told));
+                    timer.reset();
+                },
+            }
+        }
+    }
+
+    fn heartbeat(&self, sessions: &[DebugSession]) -> Heartbeat {
+        Heartbeat {
+            incarnation: self.incarnation,
+            seq: 0,
+            focused: false,
+            debug_sessions: sessions.to_vec(),
+            folders: None,
+        }
+    }
+
+    /// An answer to a heartbeat may have been overtaken by a notice, so it can grant and never revoke.
+    fn on_acknowledged(&mut self, sent_at: Instant, registered: &Registered) {
+        let mut fence = self.window.fence();
+        fence.handle_acknowledgement(sent_at);
+        if let (WindowState::Live, Some(term)) = (registered.state, registered.term) {
+            fence.handle_grant(term);
+        }
+    }
+
+    async fn on_notice(&mut self, notice: Notice) -> Option<Ended> {
+        debug!(?notice, "notice");
+        match &notice {
+            Notice::State { state, term, why, .. } => {
+                info!(?state, term = term.map(|term| term.to_string()), %why, "where this window stands");
+                self.apply_state(*state, *term);
+                self.reporter.send(Report::State(serde_json::to_value(&notice).unwrap_or(Value::Null)));
+            }
+            Notice::Settings { settings } => self.window.set_toolsets(settings.toolsets.clone()),
+            Notice::Stop => {
+                self.is_stopped = true;
+                self.window.debugger.interrupt_waits().await;
+            }
+            Notice::Restart => return Some(Ended::Restart),
+            Notice::Superseded => return Some(Ended::Superseded),
+            // A headless window has nobody to ask; the coordinator knows.
+            Notice::AskHandover { .. } | Notice::Tick => {}
+        }
+        None
+    }
+
+    fn apply_state(&mut self, state: WindowState, term: Option<Term>) {
+        match (state, term) {
+            (WindowState::Live, Some(term)) => self.window.fence().handle_grant(term),
+            _ => self.window.fence().handle_revocation(),
+        }
+        if state != WindowState::Off {
+            self.is_stopped = false;
+        }
+    }
+
+    async fn leave(&self) {
+        let leave = async {
+            let discovery = self.find.home.discovery()?;
+            let secret = self.find.home.secret().ok()?;
+            let mut connection = Connection::open(&secret, discovery.port).await.ok()?;
+            let path = format!("/v1/windows/{}/leave", self.window.id);
+            let leave = Leave { incarnation: self.incarnation };
+            connection.post::<serde::de::IgnoredAny>(&path, &leave).await.ok()
+        };
+        // Without a coordinator there is nothing to leave.
+        let _ = tokio::time::timeout(LEAVE_TIMEOUT, leave).await;
+    }
+
+    fn report_unreachable(&mut self, error: &FindError) {
+        warn!("no coordinator: {error}");
+        self.reporter.send(Report::Problem { message: error.to_string() });
+    }
+
+    async fn back_off(&mut self) {
+        let pause = MIN_BACK_OFF * 2_u32.saturating_pow(self.n_failures.min(8));
+        self.n_failures += 1;
+        tokio::time::sleep(pause.min(MAX_BACK_OFF)).await;
+    }
+}
+
+/// The sessions after the next change.
+async fn changed(sessions: &mut watch::Receiver<Vec<SessionSummary>>) -> Vec<DebugSession> {
+    if sessions.changed().await.is_err() {
+        // The debugger is gone, and with it all change.
+        return std::future::pending().await;
+    }
+    debug_sessions(&sessions.borrow_and_update())
+}
+
+fn debug_sessions(sessions: &[SessionSummary]) -> Vec<DebugSession> {
+    let to_wire =
+        |session: &SessionSummary| DebugSession { id: session.id.0.clone(), name: session.name.clone() };
+    sessions.iter().map(to_wire).collect()
+}

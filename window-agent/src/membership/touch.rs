@@ -1,0 +1,94 @@
+//! The heartbeats of one connection: at most one under way, the newest content next, and a verdict when the
+//! coordinator does not answer.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use baton_link::connection::{CallError, Connection};
+use baton_proto::control::{Heartbeat, Registered};
+use baton_proto::ids::WindowId;
+
+use super::Ended;
+
+/// Three pings of a second each: a coordinator that is silent for so long is hung.
+const SILENCE_LIMIT: Duration = Duration::from_secs(3);
+
+/// Why the coordinator is lost to this window.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// The connection ended.
+    Gone,
+    /// It is there and says nothing.
+    Silent,
+    /// It does not know this window.
+    Evicted,
+    /// It does not want this window.
+    Refused(String),
+    /// This agent must end.
+    Ended(Ended),
+}
+
+impl From<CallError> for Lost {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Lost => Lost::Gone,
+            CallError::Silent => Lost::Silent,
+            CallError::Refused { failure, .. } => match failure.code.as_str() {
+                "stale_incarnation" => Lost::Ended(Ended::Superseded),
+                "not_registered" | "unknown_window" => Lost::Evicted,
+                // It is about to go; its successor will have us.
+                "ending" => Lost::Gone,
+                _ => Lost::Refused(failure.message),
+            },
+            CallError::Malformed(_) => Lost::Refused(error.to_string()),
+        }
+    }
+}
+
+type Answered = (Connection, Instant, Result<Registered, CallError>);
+
+/// Sends heartbeats over one connection.
+pub(super) struct Beat {
+    path: String,
+    seq: u64,
+    idle: Option<Connection>,
+    under_way: Option<Pin<Box<dyn Future<Output = Answered> + Send>>>,
+    next: Option<Heartbeat>,
+}
+
+impl Beat {
+    pub(super) fn new(connection: Connection, window: WindowId) -> Self {
+        let path = format!("/v1/windows/{window}/heartbeat");
+        Self { path, seq: 0, idle: Some(connection), under_way: None, next: None }
+    }
+
+    /// Sends now, or as soon as the one under way is answered; of several that wait the newest counts.
+    pub(super) fn send(&mut self, mut heartbeat: Heartbeat) {
+        let Some(mut connection) = self.idle.take() else {
+            self.next = Some(heartbeat);
+            return;
+        };
+        self.seq += 1;
+        heartbeat.seq = self.seq;
+        let path = self.path.clone();
+        self.under_way = Some(Box::pin(async move {
+            let sent_at = Instant::now();
+            let answer = connection.post(&path, &heartbeat);
+            let answer = tokio::time::timeout(SILENCE_LIMIT, answer).await.unwrap_or(Err(CallError::Silent));
+            (connection, sent_at, answer)
+        }));
+    }
+
+    /// The answer to the heartbeat under way, with the time when that was sent. May be cancelled.
+    pub(super) async fn answer(&mut self) -> Result<(Instant, Registered), Lost> {
+        let Some(under_way) = &mut self.under_way else { return std::future::pending().await };
+        let (connection, sent_at, answer) = under_way.as_mut().await;
+        self.under_way = None;
+        self.idle = Some(connection);
+        if let Some(next) = self.next.take() {
+            self.send(next);
+        }
+        Ok((sent_at, answer?))
+    }
+}

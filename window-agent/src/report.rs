@@ -1,0 +1,59 @@
+//! What the agent tells its supervisor: one JSON line each on standard output.
+
+use baton_proto::ids::WindowId;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc;
+
+/// One line.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// MCP is served.
+    Ready {
+        /// On this loopback port.
+        port: u16,
+        /// The window.
+        window: WindowId,
+    },
+    /// A [`baton_proto::control::Notice::State`], as it came.
+    State(Value),
+    /// Something that a person may want to know.
+    Problem {
+        /// One sentence.
+        message: String,
+    },
+}
+
+/// Lines that wait for a slow reader; more are left out, for none of them is needed.
+const MAX_WAITING: usize = 64;
+
+/// Hands reports to the task that writes them; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Reporter {
+    sender: mpsc::Sender<Report>,
+}
+
+impl Reporter {
+    /// A reporter on standard output.
+    pub fn spawn() -> Self {
+        let (sender, mut receiver) = mpsc::channel::<Report>(MAX_WAITING);
+        tokio::spawn(async move {
+            let mut stdout = tokio::io::stdout();
+            while let Some(report) = receiver.recv().await {
+                let Ok(mut line) = serde_json::to_vec(&report) else { continue };
+                line.push(b'\n');
+                if stdout.write_all(&line).await.is_err() || stdout.flush().await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self { sender }
+    }
+
+    /// Never waits.
+    pub fn send(&self, report: Report) {
+        let _ = self.sender.try_send(report);
+    }
+}
