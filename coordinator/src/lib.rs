@@ -1,5 +1,8 @@
 //! (skeleton)
+pub mod control;
+pub mod election;
 pub mod http;
+pub mod keeper;
 pub mod mcp;
 pub mod resolve;
 pub mod roster;

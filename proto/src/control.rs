@@ -363,6 +363,10 @@ pub struct PortChanged {
     pub url: String,
 }
 
+/// The answer to what has nothing to answer: `{}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {}
+
 /// Every error of `/v1`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {

@@ -1,0 +1,294 @@
+//! `/v1`: registration, heartbeats and event streams of windows, commands of the user.
+//!
+//! Who may call is decided before, by `http/guard.rs`; only the hello checks its own credential.
+//! The table of routes stands in [`baton_proto::control`].
+
+mod failure;
+mod openapi;
+mod status;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use baton_proto::control::{
+    Done, Failure, Heartbeat, Leave, Outcome, Pong, PortChange, PortChanged, Register, Registered, Rotated,
+    Settings, SettingsChange, Status, WindowSettings,
+};
+use baton_proto::discovery::{HelloAnswer, HelloCredential, Secret};
+use baton_proto::ids::WindowId;
+use baton_proto::{PROTOCOL, PROTOCOL_MIN};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::keeper::{Events, Keeper};
+use crate::resolve::resolve;
+use failure::{Checked, ControlError};
+use openapi::Routes;
+pub use openapi::openapi_text;
+
+/// Largest body of `/v1`: a registration with every list and text at its bound is smaller.
+const BODY_LIMIT: usize = 1 << 20;
+
+/// What the routes need.
+#[derive(Clone, Debug)]
+pub struct ControlState {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    keeper: Keeper,
+    secret: Secret,
+    ports: watch::Receiver<Vec<u16>>,
+    orders: mpsc::Sender<Order>,
+}
+
+/// What the routes ask of the owner of the process.
+#[derive(Debug)]
+pub enum Order {
+    /// End gracefully; the answer is on its way already.
+    Shutdown,
+    /// Listen on another port; reply once it answers, or why it cannot.
+    ChangePort(u16, oneshot::Sender<Result<(), PortRefused>>),
+}
+
+/// Why the port cannot be changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PortRefused(
+    /// One sentence that says what to try.
+    pub String,
+);
+
+impl ControlState {
+    /// `ports` are those that answer, the current one first; orders go to the owner of the process.
+    pub fn new(
+        keeper: Keeper,
+        secret: Secret,
+        ports: watch::Receiver<Vec<u16>>,
+        orders: mpsc::Sender<Order>,
+    ) -> Self {
+        Self { inner: Arc::new(Inner { keeper, secret, ports, orders }) }
+    }
+
+    fn keeper(&self) -> &Keeper {
+        &self.inner.keeper
+    }
+
+    fn port(&self) -> u16 {
+        self.inner.ports.borrow().first().copied().unwrap_or_default()
+    }
+
+    /// The window that `text` names; its id is asked of the keeper again, which may say that it has gone.
+    fn window(&self, text: &str) -> Result<WindowId, ControlError> {
+        Ok(resolve(&self.keeper().roster(), text)?.id.clone())
+    }
+
+    async fn order(&self, order: Order) -> Result<(), ControlError> {
+        self.inner.orders.send(order).await.map_err(|_| ControlError::from(crate::keeper::KeeperError::Ended))
+    }
+}
+
+/// The routes under `/v1`.
+pub fn router(state: ControlState) -> axum::Router {
+    routes()
+        .router
+        .fallback(failure::unknown_route)
+        .method_not_allowed_fallback(failure::wrong_method)
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .with_state(state)
+}
+
+#[rustfmt::skip] // A table.
+fn routes() -> Routes {
+    Routes::default()
+        .add(("post", "/v1/hello"), "hello", "Prove the coordinator to a holder of the secret", hello)
+        .add(("get", "/v1/ping"), "ping", "Whether the coordinator answers", ping)
+        .add(("post", "/v1/windows/{id}/register"), "register", "Announce a window, again or newly", register)
+        .add(("post", "/v1/windows/{id}/heartbeat"), "heartbeat", "A sign of life, and what changed", heartbeat)
+        .add(("post", "/v1/windows/{id}/leave"), "leave", "End a window on purpose", leave)
+        .add(("get", "/v1/windows/{id}/events"), "events", "Notices to the window, one JSON a line", events)
+        .add(("post", "/v1/windows/{id}/take"), "take", "Make a window live (R4)", take)
+        .add(("post", "/v1/windows/{id}/start"), "start", "The same as take (R4)", take)
+        .add(("post", "/v1/windows/{id}/stop"), "stop", "Stop a window; nobody takes its place (R5)", stop)
+        .add(("post", "/v1/windows/{id}/restart"), "restart", "Restart the agent of a window (R7)", restart)
+        .add(("patch", "/v1/windows/{id}"), "change_window", "Change the settings of a window (R8)", change_window)
+        .add(("get", "/v1/settings"), "settings", "Settings in force", settings)
+        .add(("patch", "/v1/settings"), "change_settings", "Change settings", change_settings)
+        .add(("get", "/v1/status"), "status", "The coordinator and all windows", status)
+        .add(("post", "/v1/token/rotate"), "rotate_token", "Make all client tokens worthless", rotate)
+        .add(("post", "/v1/port"), "change_port", "Move to another port", change_port)
+        .add(("post", "/v1/shutdown"), "shutdown", "Answer, then end the coordinator", shutdown)
+}
+
+/// The answer of every route.
+type Answer<T> = Result<Json<T>, ControlError>;
+
+async fn hello(State(state): State<ControlState>, headers: HeaderMap) -> Answer<HelloAnswer> {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer = bearer.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+    let ports = state.inner.ports.borrow().clone();
+    let secret = &state.inner.secret;
+    // Only a credential made for a port of ours counts: what a stranger captured on its own is worth nothing.
+    let proven =
+        ports.into_iter().find_map(|port| Some((port, HelloCredential::from_bearer(bearer, secret, port)?)));
+    let Some((port, caller)) = proven else { return Err(ControlError::unproven()) };
+    let roster = state.keeper().roster();
+    let mut nonce = [0; 16];
+    getrandom::fill(&mut nonce).map_err(|_| ControlError::no_randomness())?;
+    let mut answer = HelloAnswer {
+        instance: roster.instance.clone(),
+        generation: roster.generation,
+        port,
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        protocol: (PROTOCOL_MIN, PROTOCOL),
+        nonce: nonce.iter().map(|byte| format!("{byte:02x}")).collect(),
+        proof: String::new(),
+    };
+    answer.sign(secret, &caller.nonce);
+    Ok(Json(answer))
+}
+
+async fn ping(State(state): State<ControlState>) -> Json<Pong> {
+    Json(Pong { instance: state.keeper().roster().instance.clone() })
+}
+
+async fn register(
+    State(state): State<ControlState>,
+    Path(id): Path<String>,
+    Checked(register): Checked<Register>,
+) -> Answer<Registered> {
+    let id = validate::window_id(id)?;
+    validate::register(&register, &state.inner.ports.borrow())?;
+    Ok(Json(state.keeper().register(id, register).await?))
+}
+
+async fn heartbeat(
+    State(state): State<ControlState>,
+    Path(id): Path<String>,
+    Checked(heartbeat): Checked<Heartbeat>,
+) -> Answer<Registered> {
+    let id = validate::window_id(id)?;
+    validate::heartbeat(&heartbeat)?;
+    Ok(Json(state.keeper().heartbeat(id, heartbeat).await?))
+}
+
+async fn leave(
+    State(state): State<ControlState>,
+    Path(id): Path<String>,
+    Checked(leave): Checked<Leave>,
+) -> Answer<Done> {
+    state.keeper().leave(validate::window_id(id)?, leave.incarnation).await?;
+    Ok(Json(Done {}))
+}
+
+/// The query of the event stream.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct EventsQuery {
+    /// As registered.
+    incarnation: u64,
+}
+
+async fn events(
+    State(state): State<ControlState>,
+    Path(id): Path<String>,
+    query: Result<Query<EventsQuery>, QueryRejection>,
+) -> Result<Response, ControlError> {
+    let id = validate::window_id(id)?;
+    let Query(EventsQuery { incarnation }) =
+        query.map_err(|rejection| ControlError::bad_request(&rejection))?;
+    let events = state.keeper().open_events(id, incarnation).await?;
+    let body = Body::from_stream(futures_util::stream::unfold(events, next_line));
+    let response = Response::builder()
+        .header(header::CONTENT_TYPE, "application/x-ndjson")
+        .header(header::CACHE_CONTROL, "no-store")
+        .body(body);
+    response.map_err(|_| ControlError::internal())
+}
+
+/// One notice as a line, with the rest of the stream.
+async fn next_line(mut events: Events) -> Option<(Result<Bytes, Infallible>, Events)> {
+    let notice = events.next().await?;
+    let mut line = serde_json::to_vec(&notice).ok()?;
+    line.push(b'\n');
+    Some((Ok(line.into()), events))
+}
+
+async fn take(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<Outcome> {
+    Ok(Json(state.keeper().take(state.window(&window)?).await?))
+}
+
+async fn stop(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<Outcome> {
+    Ok(Json(state.keeper().stop(state.window(&window)?).await?))
+}
+
+async fn restart(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<Outcome> {
+    Ok(Json(state.keeper().restart(state.window(&window)?).await?))
+}
+
+async fn change_window(
+    State(state): State<ControlState>,
+    Path(window): Path<String>,
+    Checked(change): Checked<WindowSettings>,
+) -> Answer<Outcome> {
+    let window = state.window(&window)?;
+    match change.auto_start {
+        Some(on) => Ok(Json(state.keeper().set_auto_start(window, on).await?)),
+        None => Err(ControlError::invalid("name something to change: auto_start".to_owned())),
+    }
+}
+
+async fn settings(State(state): State<ControlState>) -> Json<Settings> {
+    Json((*state.keeper().roster().settings).clone())
+}
+
+async fn change_settings(
+    State(state): State<ControlState>,
+    Checked(change): Checked<SettingsChange>,
+) -> Answer<Settings> {
+    validate::settings(&change)?;
+    Ok(Json(state.keeper().change_settings(change).await?))
+}
+
+async fn status(State(state): State<ControlState>) -> Answer<Status> {
+    Ok(Json(status::status(&*state.keeper().snapshot().await?, state.port())))
+}
+
+async fn rotate(State(state): State<ControlState>) -> Answer<Rotated> {
+    Ok(Json(Rotated { epoch: state.keeper().rotate_client_token().await? }))
+}
+
+async fn change_port(
+    State(state): State<ControlState>,
+    Checked(change): Checked<PortChange>,
+) -> Answer<PortChanged> {
+    validate::port(change.port)?;
+    let (reply, changed) = oneshot::channel();
+    state.order(Order::ChangePort(change.port, reply)).await?;
+    match changed.await {
+        Ok(Ok(())) => Ok(Json(PortChanged { url: status::url(change.port) })),
+        Ok(Err(refused)) => Err(ControlError::conflict("port_refused", refused.0)),
+        Err(_) => Err(crate::keeper::KeeperError::Ended.into()),
+    }
+}
+
+async fn shutdown(State(state): State<ControlState>) -> Answer<Done> {
+    state.order(Order::Shutdown).await?;
+    Ok(Json(Done {}))
+}
+
+/// A failure with the given code and sentence.
+fn failure(code: &str, message: String) -> Failure {
+    Failure { code: code.to_owned(), message, candidates: Vec::new() }
+}

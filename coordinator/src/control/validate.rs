@@ -1,0 +1,124 @@
+//! The bounds of what `/v1` believes; every refusal names the field and what it must be.
+
+use baton_proto::control::{DebugSession, Heartbeat, Register, SettingsChange};
+use baton_proto::ids::WindowId;
+use baton_proto::{PROTOCOL, PROTOCOL_MIN};
+
+use super::failure::ControlError;
+
+/// Longest name of a window or of a debug configuration, and longest version, in bytes.
+const MAX_NAME: usize = 256;
+/// Longest path, as on Linux.
+const MAX_PATH: usize = 4_096;
+/// Most folders of a window.
+const MAX_FOLDERS: usize = 64;
+/// Most MCP debug sessions of a window.
+const MAX_SESSIONS: usize = 64;
+/// Lowest port that needs no privilege; no service that a proxy must not reach listens above it by custom.
+const MIN_PORT: u16 = 1_024;
+/// Longest time a call may wait for a live window: clients give up earlier.
+const MAX_HOLD_CALLS_MS: u64 = 300_000;
+/// The toolsets there are.
+const TOOLSETS: [&str; 6] = ["debugger", "code", "windows", "debug", "quick", "lcp"];
+
+pub(super) fn window_id(text: String) -> Result<WindowId, ControlError> {
+    WindowId::try_from(text).map_err(|invalid| ControlError::invalid(invalid.to_string()))
+}
+
+/// `own_ports` are the coordinator's: a window there would be ourselves, and calls would go round.
+pub(super) fn register(register: &Register, own_ports: &[u16]) -> Result<(), ControlError> {
+    if !(PROTOCOL_MIN..=PROTOCOL).contains(&register.protocol) {
+        return Err(ControlError::conflict(
+            "protocol",
+            format!(
+                "this coordinator speaks control protocol {PROTOCOL_MIN} to {PROTOCOL}, the agent {}; \
+                 update the older one",
+                register.protocol
+            ),
+        ));
+    }
+    if register.port < MIN_PORT || own_ports.contains(&register.port) {
+        return invalid("port is the loopback port of the agent: 1024 or higher, and not the coordinator's");
+    }
+    if register.pid == 0 {
+        return invalid("pid is the process id of the agent, not 0");
+    }
+    text("version", &register.version, MAX_NAME)?;
+    text("name", &register.name, MAX_NAME)?;
+    folders(&register.folders)?;
+    sessions(&register.debug_sessions)
+}
+
+pub(super) fn heartbeat(heartbeat: &Heartbeat) -> Result<(), ControlError> {
+    folders(heartbeat.folders.as_deref().unwrap_or_default())?;
+    sessions(&heartbeat.debug_sessions)
+}
+
+pub(super) fn settings(change: &SettingsChange) -> Result<(), ControlError> {
+    if change.hold_calls_ms.is_some_and(|hold_ms| hold_ms > MAX_HOLD_CALLS_MS) {
+        return invalid("hold_calls_ms is at most 300000");
+    }
+    let Some(toolsets) = &change.toolsets else { return Ok(()) };
+    if toolsets.is_empty() || toolsets.len() > TOOLSETS.len() {
+        return invalid(&format!("toolsets names one or more of {}", TOOLSETS.join(", ")));
+    }
+    match toolsets.iter().find(|name| !TOOLSETS.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let unknown: String = unknown.chars().take(40).collect();
+            invalid(&format!("there is no toolset {unknown:?}; there are {}", TOOLSETS.join(", ")))
+        }
+    }
+}
+
+pub(super) fn port(port: u16) -> Result<(), ControlError> {
+    if port < MIN_PORT { invalid("port is 1024 or higher") } else { Ok(()) }
+}
+
+fn folders(folders: &[String]) -> Result<(), ControlError> {
+    if folders.len() > MAX_FOLDERS {
+        return invalid("folders has at most 64 entries");
+    }
+    for folder in folders {
+        text("folders", folder, MAX_PATH)?;
+        if !is_absolute(folder) {
+            return invalid("folders holds absolute paths");
+        }
+    }
+    Ok(())
+}
+
+fn sessions(sessions: &[DebugSession]) -> Result<(), ControlError> {
+    if sessions.len() > MAX_SESSIONS {
+        return invalid("debug_sessions has at most 64 entries");
+    }
+    for session in sessions {
+        text("debug_sessions.id", &session.id, MAX_NAME)?;
+        text("debug_sessions.name", &session.name, MAX_NAME)?;
+    }
+    Ok(())
+}
+
+/// Text that can stand in a log line and on a screen.
+fn text(field: &str, text: &str, max_len: usize) -> Result<(), ControlError> {
+    if text.is_empty() || text.len() > max_len || text.chars().any(char::is_control) {
+        return invalid(&format!("{field} is 1 to {max_len} bytes of text without control characters"));
+    }
+    Ok(())
+}
+
+/// A path of either kind of system, whichever this one is, or the URI of a remote folder.
+fn is_absolute(folder: &str) -> bool {
+    let drive = |text: &str| {
+        let bytes = text.as_bytes();
+        bytes.len() >= 3
+            && bytes[0].is_ascii_alphabetic()
+            && bytes[1] == b':'
+            && matches!(bytes[2], b'\\' | b'/')
+    };
+    folder.starts_with('/') || folder.starts_with("\\\\") || folder.contains("://") || drive(folder)
+}
+
+fn invalid(message: &str) -> Result<(), ControlError> {
+    Err(ControlError::invalid(message.to_owned()))
+}

@@ -1,0 +1,356 @@
+//! CORE: the live place: who has it, for whom it is held, and the rules that move it.
+
+use std::collections::BTreeMap;
+
+use baton_proto::control::Notice;
+use baton_proto::ids::{Term, WindowId};
+use tokio::time::Instant;
+
+use super::seat::{Described, Seat};
+use super::{Election, HOLD, Output, Preferred, Refused};
+
+/// Who has the live place.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// Nobody.
+    Empty,
+    /// A registered window, or for a moment one that is about to be replaced.
+    Live { window: WindowId, term: Term, claim: Claim, why: &'static str },
+    /// Nobody yet: it is kept for this window.
+    Held { window: WindowId, until: Instant, term: Option<Term>, claim: Claim, cause: Cause },
+    /// Nobody yet: the window awaited has let go, and who came after it has not registered (R9).
+    Unclear { until: Instant },
+}
+
+/// Why a place is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// R6.
+    Vanished,
+    /// R7.
+    Restart,
+    /// R9.
+    Recovery,
+}
+
+/// What a window's right to the place rests on, the weakest first (R9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Claim {
+    /// A rule of this coordinator.
+    Rule,
+    /// A term that an earlier coordinator granted.
+    Held(Term),
+    /// The user said so.
+    User,
+}
+
+/// How a window comes, as far as its place depends on it.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    pub(super) held: Option<Term>,
+    pub(super) highest: Option<Term>,
+    /// This coordinator knew the window a moment ago.
+    pub(super) was_known: bool,
+    /// And in the same incarnation.
+    pub(super) is_same_run: bool,
+}
+
+impl Place {
+    /// The place at the start of a coordinator that knows who was live.
+    pub(super) fn recovering(until: Instant, previous: &Preferred) -> Self {
+        let (window, term) = (previous.window.clone(), previous.term);
+        Self::Held { window, until, term, claim: Claim::Rule, cause: Cause::Recovery }
+    }
+
+    pub(super) fn live(&self) -> Option<(&WindowId, Term)> {
+        match self {
+            Self::Live { window, term, .. } => Some((window, *term)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn awaiting(&self) -> Option<(&WindowId, Instant)> {
+        match self {
+            Self::Held { window, until, .. } => Some((window, *until)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn term_of(&self, id: &WindowId) -> Option<Term> {
+        self.live().filter(|(live, _)| *live == id).map(|(_, term)| term)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Held { until, .. } | Self::Unclear { until } => Some(*until),
+            Self::Empty | Self::Live { .. } => None,
+        }
+    }
+
+    pub(super) fn extend(&mut self, at_least: Instant) {
+        if let Self::Held { until, .. } | Self::Unclear { until } = self {
+            *until = (*until).max(at_least);
+        }
+    }
+
+    /// R6: the place of a live window that vanished is held.
+    pub(super) fn on_vanished(&mut self, id: &WindowId, until: Instant) {
+        match self {
+            Self::Live { window, term, claim, .. } if window == id => {
+                let (window, term, claim) = (window.clone(), Some(*term), *claim);
+                *self = Self::Held { window, until, term, claim, cause: Cause::Vanished };
+            }
+            // It takes its time from when it ended, not from the command.
+            Self::Held { window, until: held, cause: Cause::Restart, .. } if window == id => *held = until,
+            _ => {}
+        }
+    }
+
+    pub(super) fn described(&self, seats: &BTreeMap<WindowId, Seat>) -> Described {
+        let name_of = |id: &WindowId| seats.get(id).map_or(id.as_str(), |seat| &seat.window.name).to_owned();
+        let standby_because = match self {
+            Self::Live { window, .. } => format!("{} is live", name_of(window)),
+            Self::Held { window, .. } => format!("the place is held for {}", name_of(window)),
+            Self::Unclear { .. } => "waiting for the window that was live".to_owned(),
+            Self::Empty => "you stopped the live window".to_owned(),
+        };
+        let live_because = match self {
+            Self::Live { why, .. } => (*why).to_owned(),
+            _ => String::new(),
+        };
+        Described { live_because, standby_because }
+    }
+}
+
+impl Election {
+    /// R1, R2, R3, R6, R7, R9: what a registration means for the place.
+    pub(super) fn place_registered(&mut self, now: Instant, id: &WindowId, arrival: Arrival) {
+        let stopped = self.seats.get(id).is_some_and(|seat| seat.stopped);
+        match &self.place {
+            Place::Live { window, .. } if window == id && arrival.is_same_run => {}
+            Place::Live { window, claim, .. } if window == id => self.grant(id, *claim, "it came back"),
+            Place::Held { window, .. } if window == id && stopped => self.vacate(),
+            Place::Held { window, cause, .. } if window == id => self.place_awaited(id, *cause, &arrival),
+            _ if self.has_claim(now, stopped, &arrival) => {
+                let held = arrival.held.map_or(Claim::Rule, Claim::Held);
+                self.grant(id, held, "it was live before the coordinator restarted");
+            }
+            Place::Empty if !self.merely_comes_back(now, &arrival) => self.start_if_wanted(id),
+            _ => {}
+        }
+    }
+
+    /// R4.
+    pub(super) fn on_take(&mut self, id: &WindowId) -> Result<(), Refused> {
+        let seat = self.seats.get_mut(id).ok_or(Refused::NotRegistered)?;
+        seat.stopped = false;
+        self.recovery_until = None;
+        if self.place.term_of(id).is_none() {
+            self.grant(id, Claim::User, "you chose it");
+            // A focus older than this moves nothing: the user may have chosen from that very window.
+            for seat in self.seats.values_mut() {
+                seat.follow_at = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// R5.
+    pub(super) fn on_stop(&mut self, id: &WindowId) -> Result<(), Refused> {
+        let seat = self.seats.get_mut(id).ok_or(Refused::NotRegistered)?;
+        if !seat.stopped {
+            seat.stopped = true;
+            self.is_dirty = true;
+            self.outputs.push_back(Output::Notify(id.clone(), Notice::Stop));
+        }
+        let is_awaited = self.place.awaiting().is_some_and(|(awaited, _)| awaited == id);
+        if is_awaited || self.place.term_of(id).is_some() {
+            self.recovery_until = None;
+            self.vacate();
+        }
+        Ok(())
+    }
+
+    /// R7.
+    pub(super) fn on_restart(&mut self, now: Instant, id: &WindowId) -> Result<(), Refused> {
+        if !self.seats.contains_key(id) {
+            return Err(Refused::NotRegistered);
+        }
+        self.outputs.push_back(Output::Notify(id.clone(), Notice::Restart));
+        if let Place::Live { window, term, claim, .. } = &self.place
+            && window == id
+        {
+            let (window, term, claim) = (window.clone(), Some(*term), *claim);
+            self.place = Place::Held { window, until: now + HOLD, term, claim, cause: Cause::Restart };
+            self.is_dirty = true;
+        }
+        Ok(())
+    }
+
+    /// R8.
+    pub(super) fn on_auto_start(&mut self, id: &WindowId, on: bool) -> Result<(), Refused> {
+        let seat = self.seats.get_mut(id).ok_or(Refused::NotRegistered)?;
+        if seat.window.auto_start == on {
+            return Ok(());
+        }
+        std::sync::Arc::make_mut(&mut seat.window).auto_start = on;
+        self.is_dirty = true;
+        if on {
+            seat.stopped = false;
+            if matches!(self.place, Place::Empty) {
+                self.start_if_wanted(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// R6, R7, R9: the time of a held place is over.
+    pub(super) fn expire_place(&mut self, now: Instant) {
+        if self.recovery_until.is_some_and(|until| until <= now) {
+            self.recovery_until = None;
+        }
+        if self.place.deadline().is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        match &self.place {
+            // It never went: it gets the place back.
+            Place::Held { window, cause: Cause::Restart, claim, .. } if self.seats.contains_key(window) => {
+                let (window, claim) = (window.clone(), *claim);
+                self.grant(&window, claim, "it was restarted");
+            }
+            _ => self.promote(),
+        }
+    }
+
+    /// The standby window focused last becomes live; none: nobody.
+    pub(super) fn promote(&mut self) {
+        let standby = self.seats.iter().filter(|(_, seat)| seat.may_start());
+        // Of equals the first by id: `max_by_key` would take the last.
+        let best = standby.rev().max_by_key(|(_, seat)| seat.promotion_rank()).map(|(id, _)| id.clone());
+        match best {
+            Some(id) => self.grant(&id, Claim::Rule, "the live window went away"),
+            None => self.empty(),
+        }
+    }
+
+    /// R12, subject to R11.
+    pub(super) fn follow_focus(&mut self, now: Instant) {
+        let due = self.followers().filter(|(at, _)| *at <= now).max();
+        if let Some(id) = due.map(|(_, id)| id.clone()) {
+            self.grant(&id, Claim::Rule, "it has the focus");
+        }
+    }
+
+    /// The windows to which the place would follow the focus, and when.
+    pub(super) fn followers(&self) -> impl Iterator<Item = (Instant, &WindowId)> {
+        let may_move = self.place.live().is_some_and(|(live, _)| self.debug_sessions_of(live).is_empty());
+        let follows = self.settings.follow_focus && may_move;
+        let standby = move |id: &WindowId, seat: &Seat| seat.may_start() && self.place.term_of(id).is_none();
+        self.seats
+            .iter()
+            .filter(move |(id, seat)| follows && standby(id, seat))
+            .filter_map(|(id, seat)| Some((seat.follow_at?, id)))
+    }
+
+    /// Makes sure that the terms to come exceed `reported`, as when the file with the generation was lost.
+    pub(super) fn learn_term(&mut self, reported: Option<Term>) {
+        let last = Term { generation: self.generation, seq: self.last_seq };
+        let Some(reported) = reported.filter(|reported| *reported > last) else { return };
+        self.generation = reported.generation + 1;
+        self.last_seq = 0;
+        self.is_dirty = true;
+        match &mut self.place {
+            Place::Live { window, claim, why, .. } => {
+                let (window, claim, why) = (window.clone(), *claim, *why);
+                self.grant(&window, claim, why);
+            }
+            // Whoever comes back gets a new term. That of a recovery is compared with agents' reports.
+            Place::Held { term, cause: Cause::Vanished | Cause::Restart, .. } => *term = None,
+            Place::Held { .. } | Place::Unclear { .. } | Place::Empty => {}
+        }
+    }
+
+    /// The window for which the place is held has come.
+    fn place_awaited(&mut self, id: &WindowId, cause: Cause, arrival: &Arrival) {
+        let Place::Held { until, term, claim, .. } = &self.place else { return };
+        let (until, term, claim) = (*until, *term, *claim);
+        match cause {
+            Cause::Vanished => match term.filter(|_| arrival.is_same_run && arrival.held == term) {
+                // Only its connection broke: the term it holds is good.
+                Some(term) => {
+                    let why = "it came back in time";
+                    self.place = Place::Live { window: id.clone(), term, claim, why };
+                }
+                None => self.grant(id, claim, "it came back in time"),
+            },
+            // Still the run that is about to end.
+            Cause::Restart if arrival.is_same_run => {}
+            Cause::Restart => self.grant(id, claim, "it was restarted"),
+            Cause::Recovery => {
+                let let_go = arrival.held.is_none() && term.is_some() && arrival.highest > term;
+                if let_go {
+                    self.place = Place::Unclear { until };
+                } else {
+                    let claim = arrival.held.or(term).map_or(Claim::Rule, Claim::Held);
+                    self.grant(id, claim, "it was live before the coordinator restarted");
+                }
+            }
+        }
+    }
+
+    /// R9: whether a window that was live under an earlier coordinator has a better right than whoever is now.
+    fn has_claim(&self, now: Instant, stopped: bool, arrival: &Arrival) -> bool {
+        let Some(held) = arrival.held.filter(|_| !stopped) else { return false };
+        if held.generation >= self.generation || self.recovery_until.is_none_or(|until| until <= now) {
+            return false;
+        }
+        match &self.place {
+            Place::Empty | Place::Unclear { .. } => true,
+            Place::Held { term, cause: Cause::Recovery, .. } => term.is_none_or(|term| held > term),
+            Place::Held { .. } => false,
+            // R11 stands above it.
+            Place::Live { window, claim, .. } => {
+                Claim::Held(held) > *claim && self.debug_sessions_of(window).is_empty()
+            }
+        }
+    }
+
+    /// R5 outlasts a lost connection and a new coordinator: a window that comes back is not a new one.
+    fn merely_comes_back(&self, now: Instant, arrival: &Arrival) -> bool {
+        let recovers = self.recovery_until.is_some_and(|until| until > now);
+        self.vacated && (arrival.was_known || recovers)
+    }
+
+    /// R1.
+    fn start_if_wanted(&mut self, id: &WindowId) {
+        if self.seats.get(id).is_some_and(Seat::may_start) {
+            self.grant(id, Claim::Rule, "no other window was live");
+        }
+    }
+
+    /// The only place where a term is made.
+    fn grant(&mut self, id: &WindowId, claim: Claim, why: &'static str) {
+        self.last_seq += 1;
+        let term = Term { generation: self.generation, seq: self.last_seq };
+        self.place = Place::Live { window: id.clone(), term, claim, why };
+        self.vacated = false;
+        self.is_dirty = true;
+        if let Some(seat) = self.seats.get_mut(id) {
+            seat.follow_at = None;
+            let (window, pid) = (id.clone(), seat.window.pid);
+            self.preferred = Some(Preferred { window, pid, pid_start: seat.pid_start, term: Some(term) });
+        }
+    }
+
+    /// Nobody is live, and that is the user's wish.
+    fn vacate(&mut self) {
+        self.vacated = true;
+        self.empty();
+    }
+
+    fn empty(&mut self) {
+        self.place = Place::Empty;
+        self.preferred = None;
+        self.is_dirty = true;
+    }
+}

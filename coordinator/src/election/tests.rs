@@ -1,0 +1,1 @@
+//! Simulated windows and time.

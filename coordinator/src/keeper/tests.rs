@@ -1,0 +1,1 @@
+//! The task in simulated time.
