@@ -72,3 +72,23 @@ pub fn rss_kib(pid: u32) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
     line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
 }
+
+/// The loopback port on which a process listens: how a test reaches the agent of a window without being told.
+pub fn listening_port(pid: u32) -> Option<u16> {
+    let folder = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let sockets: Vec<String> = folder
+        .flatten()
+        .filter_map(|entry| {
+            let target = std::fs::read_link(entry.path()).ok()?;
+            Some(target.to_str()?.strip_prefix("socket:[")?.trim_end_matches(']').to_owned())
+        })
+        .collect();
+    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    table.lines().skip(1).find_map(|line| {
+        const LISTEN: &str = "0A";
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_wanted = *fields.get(3)? == LISTEN && sockets.iter().any(|inode| inode == fields[9]);
+        let port = fields[1].split(':').nth(1)?;
+        is_wanted.then(|| u16::from_str_radix(port, 16).ok()).flatten()
+    })
+}

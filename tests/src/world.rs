@@ -154,8 +154,7 @@ impl World {
         if options.no_auto_start {
             baton.arg("--no-auto-start");
         }
-        // The window stays until its standard input ends or it is told to go.
-        baton.stdin(Stdio::piped()).stdout(log.try_clone().expect("a descriptor")).stderr(log);
+        baton.stdout(log.try_clone().expect("a descriptor")).stderr(log);
         let child = baton.spawn().expect("baton starts");
         self.windows.insert(name.to_owned(), child);
     }
