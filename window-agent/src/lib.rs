@@ -11,17 +11,21 @@
 //! | [`workspace`] | the window's folders on disk: files, launch.json, settings |
 //! | [`paths`], [`launch_config`] | CORE: what a path or a configuration means |
 //! | [`debug`] | the debug engine |
+//! | `process` | the only file that spawns children |
+//! | [`framing`] | CORE: `Content-Length` framing |
 //! | [`report`], [`logging`] | lines for the supervisor; the log |
 
 pub mod agent;
 pub mod debug;
 pub mod fence;
+pub mod framing;
 pub mod launch_config;
 pub mod logging;
 pub mod mcp;
 pub mod membership;
 pub mod options;
 pub mod paths;
+mod process;
 pub mod report;
 pub mod tools;
 pub mod window;

@@ -1,0 +1,316 @@
+//! CORE: the breakpoints of a window, by our ids, and what each session's adapter made of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::debug::adapters::HitStyle;
+use crate::debug::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
+
+/// Names a session within the engine; never told outside.
+pub(crate) type SessionKey = u64;
+
+/// All breakpoints of a window.
+#[derive(Debug, Default)]
+pub(crate) struct Breakpoints {
+    by_id: BTreeMap<i64, Entry>,
+    last_id: i64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    wish: SetBreakpoint,
+    bound: BTreeMap<SessionKey, Binding>,
+}
+
+/// What an adapter made of a breakpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Binding {
+    pub(crate) verified: bool,
+    pub(crate) line: Option<u32>,
+    pub(crate) message: Option<String>,
+}
+
+impl Breakpoints {
+    /// Sets a breakpoint, or changes the one at the same place; gives its id.
+    pub(crate) fn set(&mut self, wish: SetBreakpoint) -> i64 {
+        let is_same_place =
+            |old: &SetBreakpoint| (&old.path, old.line, old.column) == (&wish.path, wish.line, wish.column);
+        if let Some((&id, entry)) = self.by_id.iter_mut().find(|(_, entry)| is_same_place(&entry.wish)) {
+            entry.wish = wish;
+            return id;
+        }
+        self.last_id += 1;
+        self.by_id.insert(self.last_id, Entry { wish, bound: BTreeMap::new() });
+        self.last_id
+    }
+
+    /// Removes what is meant, and gives it.
+    pub(crate) fn remove(&mut self, which: &RemoveBreakpoint) -> Vec<Breakpoint> {
+        let ids: Vec<i64> = self
+            .list()
+            .into_iter()
+            .filter(|breakpoint| match which {
+                RemoveBreakpoint::Id(id) => breakpoint.id == *id,
+                RemoveBreakpoint::All => true,
+                RemoveBreakpoint::Location { path, line } => {
+                    breakpoint.path == *path
+                        && (breakpoint.line == *line || breakpoint.actual_line == Some(*line))
+                }
+            })
+            .map(|breakpoint| breakpoint.id)
+            .collect();
+        ids.iter().filter_map(|id| Some(self.by_id.remove(id)?.to_breakpoint(*id))).collect()
+    }
+
+    /// The breakpoint with this id.
+    pub(crate) fn find(&self, id: i64) -> Option<Breakpoint> {
+        Some(self.by_id.get(&id)?.to_breakpoint(id))
+    }
+
+    /// All, by id.
+    pub(crate) fn list(&self) -> Vec<Breakpoint> {
+        self.by_id.iter().map(|(&id, entry)| entry.to_breakpoint(id)).collect()
+    }
+
+    /// The files with breakpoints.
+    pub(crate) fn paths(&self) -> BTreeSet<&Path> {
+        self.by_id.values().map(|entry| entry.wish.path.as_path()).collect()
+    }
+
+    /// The breakpoints of a file as an adapter wants them, with our ids.
+    pub(crate) fn of_file(&self, path: &Path) -> Vec<Wanted> {
+        let in_file = self.by_id.iter().filter(|(_, entry)| entry.wish.path == path);
+        in_file.map(|(&id, entry)| Wanted { id, wish: entry.wish.clone() }).collect()
+    }
+
+    /// Notes what an adapter made of a breakpoint; one that was removed meanwhile is nobody's.
+    pub(crate) fn bind(&mut self, session: SessionKey, id: i64, binding: Binding) {
+        if let Some(entry) = self.by_id.get_mut(&id) {
+            entry.bound.insert(session, binding);
+        }
+    }
+
+    /// Forgets what an ended session knew.
+    pub(crate) fn unbind(&mut self, session: SessionKey) {
+        for entry in self.by_id.values_mut() {
+            entry.bound.remove(&session);
+        }
+    }
+
+    /// Those among `hit` that a stop at this place means, when the adapter did not name them.
+    pub(crate) fn at(&self, path: &str, line: i64) -> Vec<i64> {
+        let is_here = |breakpoint: &Breakpoint| {
+            let bound_line = breakpoint.actual_line.unwrap_or(breakpoint.line);
+            breakpoint.path == Path::new(path) && i64::from(bound_line) == line
+        };
+        self.list().into_iter().filter(is_here).map(|breakpoint| breakpoint.id).collect()
+    }
+}
+
+impl Entry {
+    fn to_breakpoint(&self, id: i64) -> Breakpoint {
+        // With several sessions, the one that bound it speaks.
+        let binding = self.bound.values().find(|binding| binding.verified).or(self.bound.values().next());
+        let actual_line = binding.and_then(|binding| binding.line);
+        let moved = actual_line.filter(|line| *line != self.wish.line);
+        let message = match (binding, moved) {
+            (None, _) => Some("not verified yet: no debug session has loaded it".to_owned()),
+            (Some(Binding { verified: true, .. }), Some(line)) => {
+                Some(format!("line {} has no code; it stops on line {line}", self.wish.line))
+            }
+            (Some(binding), _) => binding.message.clone(),
+        };
+        Breakpoint {
+            id,
+            verified: binding.is_some_and(|binding| binding.verified),
+            path: self.wish.path.clone(),
+            line: self.wish.line,
+            column: self.wish.column,
+            condition: self.wish.condition.clone(),
+            hit_condition: self.wish.hit_condition.clone(),
+            log_message: self.wish.log_message.clone(),
+            message,
+            actual_line,
+        }
+    }
+}
+
+/// A breakpoint on its way to an adapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Ours.
+    pub(crate) id: i64,
+    pub(crate) wish: SetBreakpoint,
+}
+
+impl Wanted {
+    /// As `SourceBreakpoint`, or why this adapter cannot have it.
+    pub(crate) fn to_source_breakpoint(
+        &self,
+        capabilities: &Map<String, Value>,
+        hits: HitStyle,
+    ) -> Result<Value, String> {
+        let can = |name: &str| capabilities.get(name).and_then(Value::as_bool).unwrap_or(false);
+        let mut source = json!({"line": self.wish.line});
+        let wishes = [
+            ("condition", "supportsConditionalBreakpoints", "conditions", &self.wish.condition),
+            ("logMessage", "supportsLogPoints", "log messages", &self.wish.log_message),
+        ];
+        for (name, capability, what, value) in wishes {
+            let Some(value) = value else { continue };
+            if !can(capability) {
+                return Err(format!("not set: the debug adapter does not support {what}"));
+            }
+            source[name] = json!(value);
+        }
+        if let Some(column) = self.wish.column {
+            source["column"] = json!(column);
+        }
+        if let Some(text) = &self.wish.hit_condition {
+            if !can("supportsHitConditionalBreakpoints") {
+                return Err("not set: the debug adapter does not support hit conditions".to_owned());
+            }
+            let hit = HitCondition::parse(text).ok_or("not set: its hit condition is not understood")?;
+            source["hitCondition"] = json!(hit.to_adapter(hits));
+        }
+        Ok(source)
+    }
+}
+
+/// A condition on the number of hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HitCondition {
+    operator: HitOperator,
+    count: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HitOperator {
+    Equal,
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+    EveryNth,
+}
+
+impl HitCondition {
+    /// Parses `> 5`, `== 3`, `= 3`, `3`, `% 2`, `% 2 == 0`; `None` for anything else.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        const OPERATORS: [(&str, HitOperator); 7] = [
+            (">=", HitOperator::AtLeast),
+            ("<=", HitOperator::AtMost),
+            ("==", HitOperator::Equal),
+            (">", HitOperator::Above),
+            ("<", HitOperator::Below),
+            ("=", HitOperator::Equal),
+            ("%", HitOperator::EveryNth),
+        ];
+        let text = text.trim();
+        let (operator, rest) = OPERATORS
+            .iter()
+            .find_map(|(sign, operator)| Some((*operator, text.strip_prefix(sign)?)))
+            .unwrap_or((HitOperator::Equal, text));
+        let mut number = rest.trim();
+        if operator == HitOperator::EveryNth
+            && let Some((divisor, remainder)) = number.split_once("==")
+        {
+            if remainder.trim() != "0" {
+                return None;
+            }
+            number = divisor.trim();
+        }
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let count: u32 = number.parse().ok()?;
+        let is_senseless = count == 0 && matches!(operator, HitOperator::EveryNth | HitOperator::Below);
+        (!is_senseless).then_some(Self { operator, count })
+    }
+
+    /// As an adapter wants it.
+    pub(crate) fn to_adapter(self, style: HitStyle) -> String {
+        let HitStyle::Operators = style;
+        let sign = match self.operator {
+            HitOperator::Equal => "==",
+            HitOperator::Above => ">",
+            HitOperator::AtLeast => ">=",
+            HitOperator::Below => "<",
+            HitOperator::AtMost => "<=",
+            HitOperator::EveryNth => "%",
+        };
+        format!("{sign}{}", self.count)
+    }
+}
+
+/// A place, for a message that there is none.
+pub(crate) fn location(path: &Path, line: u32) -> String {
+    format!("on line {line} of {}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(path: &str, line: u32) -> SetBreakpoint {
+        SetBreakpoint { path: path.into(), line, ..SetBreakpoint::default() }
+    }
+
+    #[test]
+    fn hit_conditions_are_brought_to_one_form() {
+        let normal = |text: &str| HitCondition::parse(text).map(|hit| hit.to_adapter(HitStyle::Operators));
+        for (text, expected) in [
+            ("> 5", ">5"),
+            (" >=5", ">=5"),
+            ("== 3", "==3"),
+            ("= 3", "==3"),
+            ("3", "==3"),
+            ("% 2 == 0", "%2"),
+            ("%2", "%2"),
+            ("< 4", "<4"),
+            ("<= 4", "<=4"),
+        ] {
+            assert_eq!(normal(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in ["", "x > 5", "> x", "% 2 == 1", "% 0", "< 0", "5 5", "> -1", "99999999999", "!= 3"] {
+            assert_eq!(normal(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_are_stable_and_never_used_twice() {
+        let mut breakpoints = Breakpoints::default();
+        assert_eq!(breakpoints.set(wish("/a", 1)), 1);
+        assert_eq!(breakpoints.set(wish("/a", 2)), 2);
+        let again = SetBreakpoint { condition: Some("x".into()), ..wish("/a", 1) };
+        assert_eq!(breakpoints.set(again), 1);
+        assert_eq!(breakpoints.find(1).unwrap().condition.as_deref(), Some("x"));
+        assert_eq!(breakpoints.remove(&RemoveBreakpoint::All).len(), 2);
+        assert_eq!(breakpoints.set(wish("/a", 1)), 3);
+    }
+
+    #[test]
+    fn a_moved_breakpoint_says_so_and_is_found_at_both_lines() {
+        let mut breakpoints = Breakpoints::default();
+        let id = breakpoints.set(wish("/a", 4));
+        assert!(!breakpoints.find(id).unwrap().verified);
+        breakpoints.bind(7, id, Binding { verified: true, line: Some(5), message: None });
+        let moved = breakpoints.find(id).unwrap();
+        assert_eq!(moved.message.as_deref(), Some("line 4 has no code; it stops on line 5"));
+        assert_eq!(breakpoints.at("/a", 5), [id]);
+        let there = RemoveBreakpoint::Location { path: "/a".into(), line: 5 };
+        assert_eq!(breakpoints.remove(&there).len(), 1);
+        assert!(breakpoints.remove(&there).is_empty());
+    }
+
+    #[test]
+    fn an_ended_session_verifies_nothing() {
+        let mut breakpoints = Breakpoints::default();
+        let id = breakpoints.set(wish("/a", 4));
+        breakpoints.bind(7, id, Binding { verified: true, line: Some(4), message: None });
+        breakpoints.unbind(7);
+        assert!(!breakpoints.find(id).unwrap().verified);
+    }
+}

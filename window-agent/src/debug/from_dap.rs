@@ -1,0 +1,159 @@
+//! Bodies of the adapter to types of ours: ids are exchanged, texts bounded, whatever is missing tolerated.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::debug::breakpoints::SessionKey;
+use crate::debug::handles::Handles;
+use crate::debug::session::capture::Captured;
+use crate::debug::types::{
+    Evaluated, Frame, MAX_TOP_VARIABLES, MAX_VALUE_LEN, OutputTail, Scope, ScopeVariables, SessionId, Source,
+    StopEvent, Variable,
+};
+
+/// Longest result of an evaluation that is told, in bytes.
+const MAX_RESULT_LEN: usize = 64 * 1024;
+
+/// The ids given out.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    pub(crate) frames: Handles,
+    pub(crate) references: Handles,
+}
+
+impl Ids {
+    /// The program of a session goes on: its ids are void.
+    pub(crate) fn forget(&mut self, session: SessionKey) {
+        self.frames.forget(session);
+        self.references.forget(session);
+    }
+
+    fn reference(&mut self, session: SessionKey, body: &Value) -> i64 {
+        match body["variablesReference"].as_i64() {
+            None | Some(0) => 0,
+            Some(theirs) => self.references.add(session, theirs),
+        }
+    }
+}
+
+/// A stop, without what was printed.
+pub(crate) fn stop_event(
+    captured: &Captured,
+    (key, session): (SessionKey, SessionId),
+    timestamp: Timestamp,
+    ids: &mut Ids,
+) -> StopEvent {
+    let frames = captured.stack["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let call_stack: Vec<Frame> = frames.iter().map(|body| frame(body, key, ids)).collect();
+    let top = call_stack.first();
+    let source = top.filter(|top| !top.file_path.is_empty()).map(|top| Source {
+        path: top.file_path.clone(),
+        name: top.file_path.rsplit('/').next().unwrap_or_default().to_owned(),
+    });
+    let event = &captured.event;
+    StopEvent {
+        timestamp,
+        session,
+        reason: event["reason"].as_str().unwrap_or("unknown").to_owned(),
+        thread_id: captured.thread_id,
+        description: text(&event["description"]),
+        text: exception_text(captured).or_else(|| text(&event["text"])),
+        all_threads_stopped: event["allThreadsStopped"].as_bool(),
+        source,
+        line: top.map(|top| top.line_number),
+        column: top.map(|top| top.column_number),
+        total_frames: captured.stack["totalFrames"].as_i64(),
+        top_frame_variables: scope_variables(captured, key, ids),
+        hit_breakpoint_ids: captured.hit.clone().filter(|hit| !hit.is_empty()),
+        output: OutputTail::default(),
+        call_stack,
+    }
+}
+
+/// `ValueError: x must be positive`.
+fn exception_text(captured: &Captured) -> Option<String> {
+    let exception = &captured.exception;
+    let name = exception["exceptionId"].as_str()?;
+    let says = exception["details"]["message"].as_str().or_else(|| exception["description"].as_str());
+    match says {
+        Some(says) if !says.is_empty() && says != name => Some(format!("{name}: {says}")),
+        _ => Some(name.to_owned()),
+    }
+}
+
+fn scope_variables(captured: &Captured, key: SessionKey, ids: &mut Ids) -> Option<ScopeVariables> {
+    let bodies = captured.variables["variables"].as_array()?;
+    Some(ScopeVariables {
+        scope_name: captured.scope["name"].as_str()?.to_owned(),
+        variables: bodies.iter().take(MAX_TOP_VARIABLES).map(|body| variable(body, key, ids)).collect(),
+        omitted: bodies.len().saturating_sub(MAX_TOP_VARIABLES),
+    })
+}
+
+fn frame(body: &Value, key: SessionKey, ids: &mut Ids) -> Frame {
+    Frame {
+        frame_id: ids.frames.add(key, body["id"].as_i64().unwrap_or(0)),
+        function_name: body["name"].as_str().unwrap_or_default().to_owned(),
+        file_path: body["source"]["path"].as_str().unwrap_or_default().to_owned(),
+        line_number: body["line"].as_i64().unwrap_or(0),
+        column_number: body["column"].as_i64().unwrap_or(0),
+    }
+}
+
+/// A scope.
+pub(crate) fn scope(body: &Value, key: SessionKey, ids: &mut Ids) -> Scope {
+    Scope {
+        name: body["name"].as_str().unwrap_or_default().to_owned(),
+        variables_reference: ids.reference(key, body),
+        expensive: body["expensive"].as_bool().unwrap_or(false),
+        named_variables: body["namedVariables"].as_i64(),
+        indexed_variables: body["indexedVariables"].as_i64(),
+    }
+}
+
+/// A variable.
+pub(crate) fn variable(body: &Value, key: SessionKey, ids: &mut Ids) -> Variable {
+    Variable {
+        name: body["name"].as_str().unwrap_or_default().to_owned(),
+        value: cut(body["value"].as_str().unwrap_or_default(), MAX_VALUE_LEN),
+        type_name: text(&body["type"]),
+        variables_reference: ids.reference(key, body),
+        evaluate_name: text(&body["evaluateName"]),
+        memory_reference: text(&body["memoryReference"]),
+        named_variables: body["namedVariables"].as_i64(),
+        indexed_variables: body["indexedVariables"].as_i64(),
+    }
+}
+
+/// The value of an expression.
+pub(crate) fn evaluated(body: &Value, key: SessionKey, ids: &mut Ids) -> Evaluated {
+    Evaluated {
+        result: cut(body["result"].as_str().unwrap_or_default(), MAX_RESULT_LEN),
+        type_name: text(&body["type"]),
+        variables_reference: ids.reference(key, body),
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// At most `max_len` bytes, and whether there were more.
+fn cut(text: &str, max_len: usize) -> String {
+    if text.len() <= max_len {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(max_len);
+    format!("{}... ({} bytes more)", &text[..end], text.len() - end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_is_made_between_characters_and_says_so() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("aéb", 2), "a... (3 bytes more)");
+    }
+}

@@ -1,0 +1,3 @@
+//! How the engine reaches debug adapters.
+
+pub(crate) mod direct;

@@ -1,0 +1,277 @@
+//! Reaches adapters without an editor: spawns or connects, hands messages over, and leaves nothing behind.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::process::{Child, ChildStderr};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::debug::adapters::{EXIT_ADAPTER_MISSING, Plan, Reach};
+use crate::debug::breakpoints::SessionKey;
+use crate::debug::connection::Connection;
+use crate::debug::dap::Incoming;
+use crate::debug::error::DebugError;
+use crate::debug::output::OutputRing;
+use crate::process::{self, Program};
+
+/// How long a connection to an adapter may take to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an adapter may take to end by itself once its session is over.
+const EXIT_GRACE: Duration = Duration::from_millis(1_000);
+/// How long the end of the process and the end of its output may lie apart.
+const DRAIN_GRACE: Duration = Duration::from_millis(300);
+/// Last words of an adapter that are told.
+const MAX_LAST_WORDS: usize = 400;
+
+/// What a session's host tells the engine.
+#[derive(Debug)]
+pub(crate) enum FromHost {
+    /// The adapter is reached. Comes again when the first one tried proved useless.
+    Reached(mpsc::Sender<Bytes>),
+    /// A message of the adapter.
+    Message(Incoming),
+    /// A terminal that the session runs a program in printed this.
+    Printed(String),
+    /// The adapter cannot be reached at all.
+    Failed(DebugError),
+    /// The adapter went away.
+    Closed { how: String },
+    /// Nothing of the session is left.
+    Gone,
+}
+
+/// Where a host reports to.
+#[derive(Clone)]
+pub(crate) struct Inbox {
+    pub(crate) key: SessionKey,
+    pub(crate) sender: mpsc::Sender<(SessionKey, FromHost)>,
+}
+
+impl Inbox {
+    pub(crate) async fn tell(&self, event: FromHost) {
+        // An engine that is gone needs to know nothing.
+        let _ = self.sender.send((self.key, event)).await;
+    }
+}
+
+/// Runs the host of one session until nothing of it is left. `over` says that the session is.
+pub(crate) async fn run(plan: Plan, mark: Option<String>, over: CancellationToken, inbox: Inbox) {
+    match &plan.reach {
+        Reach::Stdio(programs) => run_spawned(programs, &plan, mark.as_deref(), &over, &inbox).await,
+        Reach::Tcp { host, port } => run_connected(host, *port, &over, &inbox).await,
+    }
+    if let Some(mark) = mark {
+        // Reads a file of every process of the machine.
+        let _ = tokio::task::spawn_blocking(move || process::kill_marked(&mark)).await;
+    }
+    inbox.tell(FromHost::Gone).await;
+}
+
+async fn run_connected(host: &str, port: u16, over: &CancellationToken, inbox: &Inbox) {
+    let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port)));
+    let stream = match connecting.await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            let message = format!(
+                "nothing to attach to at {host}:{port} ({error}); is the program running with a debugger that listens there?"
+            );
+            return inbox.tell(FromHost::Failed(DebugError::StartFailed { message })).await;
+        }
+        Err(_) => {
+            let message =
+                format!("{host}:{port} did not accept a connection within {} s", CONNECT_TIMEOUT.as_secs());
+            return inbox.tell(FromHost::Failed(DebugError::StartFailed { message })).await;
+        }
+    };
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::warn!(%error, "cannot set TCP_NODELAY on a connection to an adapter");
+    }
+    let (read, write) = stream.into_split();
+    let Connection { outgoing, mut incoming, writer } = Connection::new(read, write);
+    inbox.tell(FromHost::Reached(outgoing)).await;
+    loop {
+        tokio::select! {
+            message = incoming.recv() => match message {
+                Some(message) => inbox.tell(FromHost::Message(message)).await,
+                None => {
+                    inbox.tell(FromHost::Closed { how: "closed its connection".to_owned() }).await;
+                    break;
+                }
+            },
+            () = over.cancelled() => {
+                // Let the farewell go out.
+                let _ = tokio::time::timeout(EXIT_GRACE, writer).await;
+                break;
+            }
+        }
+    }
+}
+
+async fn run_spawned(
+    programs: &[Program],
+    plan: &Plan,
+    mark: Option<&str>,
+    over: &CancellationToken,
+    inbox: &Inbox,
+) {
+    for program in programs {
+        let child = match process::spawn_piped(program, mark.unwrap_or_default()) {
+            Ok(child) => child,
+            Err(error) => {
+                let message = format!("cannot run {}: {error}", program.path.display());
+                return inbox.tell(FromHost::Failed(DebugError::StartFailed { message })).await;
+            }
+        };
+        let pid = child.id();
+        let outcome = pump(child, over, inbox).await;
+        if let Some(pid) = pid {
+            process::kill_group(pid);
+        }
+        match outcome {
+            Pumped::Missing => {}
+            Pumped::Over => return,
+            Pumped::Closed(how) => return inbox.tell(FromHost::Closed { how }).await,
+        }
+    }
+    let tried: Vec<String> = programs.iter().map(|program| program.path.display().to_string()).collect();
+    let message = format!("{} is not installed in {}", plan.adapter.name, tried.join(" nor in "));
+    let hint = plan.install_hint.clone();
+    inbox.tell(FromHost::Failed(DebugError::AdapterMissing { message, hint })).await;
+}
+
+/// How a child's conversation ended.
+enum Pumped {
+    /// It said that it has no adapter to run.
+    Missing,
+    /// It ended by itself.
+    Closed(String),
+    /// Its session was over.
+    Over,
+}
+
+/// Hands messages over until the child has ended, or its session is over and the child was given time to end.
+async fn pump(mut child: Child, over: &CancellationToken, inbox: &Inbox) -> Pumped {
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Pumped::Closed("has no standard streams".to_owned());
+    };
+    let last_words = keep_last_words(stderr);
+    let Connection { outgoing, mut incoming, writer: _ } = Connection::new(stdout, stdin);
+    inbox.tell(FromHost::Reached(outgoing)).await;
+    let mut spoke = false;
+    let mut deadline = None;
+    let mut status = None;
+    loop {
+        let grace = async {
+            match deadline {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            message = incoming.recv() => match message {
+                Some(message) => {
+                    spoke = true;
+                    inbox.tell(FromHost::Message(message)).await;
+                }
+                // Its output ended: the process should, too.
+                None => {
+                    if status.is_none() {
+                        status = tokio::time::timeout(DRAIN_GRACE, child.wait()).await.ok().and_then(Result::ok);
+                    }
+                    break;
+                }
+            },
+            ended = child.wait(), if status.is_none() => {
+                status = ended.ok();
+                deadline = Some(tokio::time::Instant::now() + DRAIN_GRACE);
+            }
+            () = over.cancelled(), if deadline.is_none() => {
+                deadline = Some(tokio::time::Instant::now() + EXIT_GRACE);
+            }
+            () = grace => break,
+        }
+    }
+    if over.is_cancelled() {
+        return Pumped::Over;
+    }
+    match status {
+        Some(status) if !spoke && status.code() == Some(EXIT_ADAPTER_MISSING) => Pumped::Missing,
+        status => Pumped::Closed(describe_end(status, &last_words)),
+    }
+}
+
+fn describe_end(status: Option<std::process::ExitStatus>, last_words: &Mutex<OutputRing>) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    let how = match status {
+        None => "closed its connection".to_owned(),
+        Some(status) => match (status.code(), status.signal()) {
+            (_, Some(signal)) => format!("was killed by signal {signal}"),
+            (Some(code), _) => format!("exited with code {code}"),
+            _ => "ended".to_owned(),
+        },
+    };
+    let words = last_words.lock().map(|ring| ring.last_words(MAX_LAST_WORDS)).unwrap_or_default();
+    if words.is_empty() { how } else { format!("{how}: {words}") }
+}
+
+/// Reads a child's standard error to its end; what came last is kept.
+fn keep_last_words(mut stderr: ChildStderr) -> Arc<Mutex<OutputRing>> {
+    let ring = Arc::new(Mutex::new(OutputRing::default()));
+    let kept = Arc::clone(&ring);
+    tokio::spawn(async move {
+        let mut buffer = [0; 4096];
+        while let Ok(n @ 1..) = stderr.read(&mut buffer).await {
+            if let Ok(mut ring) = kept.lock() {
+                ring.push(&String::from_utf8_lossy(&buffer[..n]));
+            }
+        }
+    });
+    ring
+}
+
+/// Runs a program in a terminal of its own, for an adapter that asked for it; answers it with the process id.
+pub(crate) async fn run_in_terminal(arguments: Value, mark: String, inbox: Inbox) -> Result<Value, String> {
+    let program = terminal_program(&arguments).ok_or("runInTerminal without a program")?;
+    let spawned = tokio::task::spawn_blocking(move || process::spawn_in_terminal(&program, &mark));
+    let terminal = spawned.await.map_err(|error| error.to_string())?.map_err(|error| format!("{error:#}"))?;
+    let pid = terminal.pid;
+    // The terminal is read by blocking reads only; the thread ends with the last process in it.
+    std::thread::spawn(move || {
+        let (mut reader, mut buffer, mut rest) = (terminal.reader, [0; 4096], Vec::new());
+        let (_master, mut child) = terminal.keep;
+        while let Ok(n @ 1..) = std::io::Read::read(&mut reader, &mut buffer) {
+            rest.extend_from_slice(&buffer[..n]);
+            let n_whole = match std::str::from_utf8(&rest) {
+                Ok(_) => rest.len(),
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                Err(_) => rest.len(),
+            };
+            let text = String::from_utf8_lossy(&rest[..n_whole]).into_owned();
+            rest.drain(..n_whole);
+            if inbox.sender.blocking_send((inbox.key, FromHost::Printed(text))).is_err() {
+                break;
+            }
+        }
+        let _ = child.wait();
+    });
+    Ok(serde_json::json!({"processId": pid}))
+}
+
+fn terminal_program(arguments: &Value) -> Option<Program> {
+    let mut args = arguments["args"].as_array()?.iter().filter_map(Value::as_str);
+    let path = args.next()?.into();
+    let env = arguments["env"].as_object().into_iter().flatten();
+    Some(Program {
+        path,
+        args: args.map(Into::into).collect(),
+        cwd: arguments["cwd"].as_str().filter(|cwd| !cwd.is_empty()).map(Into::into),
+        env: env.map(|(name, value)| (name.into(), value.as_str().map(Into::into))).collect(),
+    })
+}
