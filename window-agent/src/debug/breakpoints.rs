@@ -1,7 +1,7 @@
 //! CORE: the breakpoints of a window, by our ids, and what each session's adapter made of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
