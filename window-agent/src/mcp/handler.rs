@@ -23,8 +23,10 @@ pub(super) struct Handler {
     window: Arc<Window>,
 }
 
-/// How often a client that asked for progress hears of a wait. A short wait stays a plain JSON answer.
-const PROGRESS_EVERY: Duration = Duration::from_secs(3);
+/// When a client that asked for progress first hears of a wait. A shorter wait stays a plain JSON answer.
+const FIRST_PROGRESS: Duration = Duration::from_secs(1);
+/// How often it hears more.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 impl Handler {
     pub(super) fn new(window: Arc<Window>) -> Self {
@@ -74,11 +76,11 @@ async fn tell_progress(
 ) -> std::convert::Infallible {
     let token = context.meta.get_progress_token().filter(|_| definition.waits);
     let Some(token) = token else { return std::future::pending().await };
-    let mut n_told = 0_u32;
+    let started = tokio::time::Instant::now();
+    let mut timer = tokio::time::interval_at(started + FIRST_PROGRESS, PROGRESS_EVERY);
     loop {
-        tokio::time::sleep(PROGRESS_EVERY).await;
-        n_told += 1;
-        let seconds = f64::from(n_told) * PROGRESS_EVERY.as_secs_f64();
+        timer.tick().await;
+        let seconds = started.elapsed().as_secs_f64();
         let progress = ProgressNotificationParam::new(token.clone(), seconds)
             .with_message(format!("Waiting for the program for {seconds:.0} s."));
         if context.peer.notify_progress(progress).await.is_err() {

@@ -17,6 +17,7 @@ use crate::debug::types::{
     Evaluate, Paging, RemoveBreakpoint, Resume, SessionId, SetBreakpoint, Start, Wait,
 };
 use crate::launch_config;
+use crate::paths::{self, Given};
 use crate::window::Window;
 
 /// How long a tool waits when the client does not say.
@@ -106,7 +107,14 @@ async fn remove_breakpoint(window: &Window, arguments: Object) -> Result<Object,
     let which = match (arguments.breakpoint_id, arguments.location, arguments.clear_all) {
         (Some(id), None, None) => RemoveBreakpoint::Id(id),
         (None, Some(location), None) => {
-            let path = window.workspace.resolve_file(&location.file_path).await?;
+            let path = match window.workspace.resolve_file(&location.file_path).await {
+                Ok(path) => path,
+                // A breakpoint in a file that was deleted since can still be removed.
+                Err(error) => match paths::parse(&location.file_path) {
+                    Ok(Given::Absolute(path)) => path,
+                    _ => return Err(error),
+                },
+            };
             RemoveBreakpoint::Location { path, line: location.line_number }
         }
         (None, None, Some(_)) => RemoveBreakpoint::All,
