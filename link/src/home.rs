@@ -164,6 +164,12 @@ impl Home {
         self.read_json("state.json").unwrap_or_default()
     }
 
+    /// The whole of `state.json`, for the coordinator that owns it; `None` when there is none.
+    pub fn read_state<T: for<'a> Deserialize<'a>>(&self) -> io::Result<Option<T>> {
+        let bytes = self.read_own("state.json", MAX_FILE_LEN).map_err(io::Error::other)?;
+        Ok(bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
+    }
+
     /// The port on which the coordinator is expected: the stored one, else the one asked for, else the default.
     pub fn expected_port(&self, wanted: Option<u16>) -> u16 {
         self.stored_state().port.or(wanted).unwrap_or(DEFAULT_PORT)

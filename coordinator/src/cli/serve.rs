@@ -1,0 +1,104 @@
+//! `baton serve`: run the coordinator, in the foreground or for whoever needed one.
+
+use std::fs::OpenOptions;
+
+use baton_link::home::Home;
+use baton_proto::start::{EXIT_ALREADY_RUNNING, Handshake};
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::{Done, Failed, exit, output, parse_port, url};
+use crate::daemon::{self, Options, RunError};
+use crate::logging::{self, Stderr};
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Port to listen on (0: any free one); kept for later starts
+    #[arg(long, env = "BATON_PORT", value_parser = parse_port)]
+    port: Option<u16>,
+    /// Port for a state folder that knows none: the one that agents remember
+    #[arg(long, hide = true, value_parser = parse_port)]
+    fallback_port: Option<u16>,
+    /// Leave the terminal, and say on standard output how the start went
+    #[arg(long, hide = true)]
+    detached: bool,
+}
+
+pub(super) async fn run(serve: Serve) -> Done {
+    if serve.detached {
+        // It fails only for a leader of a process group, who has left the terminal already.
+        let _ = rustix::process::setsid();
+    }
+    // Whatever is created from here on is for this user alone.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let home = match Home::from_env() {
+        Ok(home) => home,
+        Err(error) => return Err(fail(&serve, error.into())),
+    };
+    logging::start_daemon(&home, if serve.detached { Stderr::Quiet } else { Stderr::Shown });
+    let options = Options { home, port: serve.port, fallback_port: serve.fallback_port };
+    let announce =
+        |handshake: Handshake| if serve.detached { shake_hands(&handshake) } else { tell(&handshake) };
+    daemon::run(options, announce, ending_signal()).await.map_err(|error| fail(&serve, error.into()))
+}
+
+impl From<RunError> for Failed {
+    fn from(error: RunError) -> Self {
+        let code = match &error {
+            RunError::AlreadyRunning => EXIT_ALREADY_RUNNING.try_into().unwrap_or(exit::ALREADY_RUNNING),
+            RunError::Home(_) | RunError::Lock(_) | RunError::Bind(_) => exit::UNAVAILABLE,
+        };
+        Self::new(code, super::with_sources(&error))
+    }
+}
+
+/// A detached coordinator has nobody to tell but whoever waits for its handshake.
+fn fail(serve: &Serve, failed: Failed) -> Failed {
+    tracing::error!("{}", failed.message);
+    if !serve.detached {
+        return failed;
+    }
+    shake_hands(&match failed.code {
+        exit::ALREADY_RUNNING => Handshake::AlreadyRunning,
+        _ => Handshake::Error { message: failed.message },
+    });
+    Failed::silently(failed.code)
+}
+
+/// The first handshake is the only one: afterwards standard output leads nowhere.
+fn shake_hands(handshake: &Handshake) {
+    output::line(serde_json::to_string(handshake).unwrap_or_default());
+    if let Ok(null) = OpenOptions::new().write(true).open("/dev/null") {
+        // Should it fail, the starter sees no end of the pipe, but it reads one line only.
+        let _ = rustix::stdio::dup2_stdout(null);
+    }
+}
+
+fn tell(handshake: &Handshake) {
+    match handshake {
+        Handshake::Ready { port } => output::line(format!("Baton runs on {}", url(*port))),
+        Handshake::PortTaken { port, by } => output::note(format!(
+            "port {port} is held by {by}; Baton starts as soon as it is free (or move it with `baton serve --port N`)"
+        )),
+        Handshake::AlreadyRunning | Handshake::Error { .. } => {}
+    }
+}
+
+/// Cancelled by SIGTERM, SIGINT, or the end of the terminal.
+fn ending_signal() -> CancellationToken {
+    let token = CancellationToken::new();
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        match signal(kind) {
+            Ok(mut stream) => {
+                let token = token.clone();
+                tokio::spawn(async move {
+                    stream.recv().await;
+                    token.cancel();
+                });
+            }
+            Err(error) => tracing::warn!("cannot listen for signals: {error}"),
+        }
+    }
+    token
+}

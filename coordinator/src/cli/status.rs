@@ -1,0 +1,116 @@
+//! `baton status` and `baton windows`.
+
+use baton_link::connection::Connection;
+use baton_link::find::{FindError, find};
+use baton_link::home::Home;
+use baton_proto::control::{Status, WindowState, WindowStatus};
+use serde_json::json;
+
+use super::{Done, Failed, exit, output};
+
+pub(super) async fn status(as_json: bool) -> Done {
+    let Some(status) = ask().await? else {
+        if as_json {
+            output::json(&not_running());
+        } else {
+            output::line("no coordinator runs; start one with `baton up`");
+        }
+        return Err(Failed::silently(exit::NOT_RUNNING));
+    };
+    if as_json {
+        output::json(&status);
+        return Ok(());
+    }
+    output::line(format!("Baton {} on {} (process {})", status.version, status.url, status.pid));
+    output::line(describe_live(&status));
+    print_windows(&status.windows);
+    Ok(())
+}
+
+pub(super) async fn windows(as_json: bool) -> Done {
+    let Some(status) = ask().await? else {
+        if as_json {
+            output::json(&json!([]));
+        } else {
+            output::line("no coordinator runs; start one with `baton up`");
+        }
+        return Err(Failed::silently(exit::NOT_RUNNING));
+    };
+    if as_json {
+        output::json(&status.windows);
+    } else if status.windows.is_empty() {
+        output::line("no windows; open one with `baton window DIR`");
+    } else {
+        print_windows(&status.windows);
+    }
+    Ok(())
+}
+
+async fn ask() -> Result<Option<Status>, Failed> {
+    let mut connection: Connection = match find(&Home::from_env()?).await {
+        Ok(connection) => connection,
+        Err(FindError::NotRunning) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Some(connection.get("/v1/status").await?))
+}
+
+/// The same names as [`Status`], so that a script needs no second case.
+fn not_running() -> serde_json::Value {
+    json!({
+        "running": false, "pid": null, "version": null, "generation": null, "url": null, "port": null,
+        "live": null, "term": null, "awaiting": null, "windows": [],
+    })
+}
+
+fn describe_live(status: &Status) -> String {
+    let name =
+        |id| status.windows.iter().find(|window| window.id == id).map_or(id.to_string(), |w| w.name.clone());
+    match (&status.live, &status.awaiting) {
+        (_, Some(id)) => format!("waiting for {} to come back", name(id.clone())),
+        (Some(id), None) => format!("live: {}", name(id.clone())),
+        (None, None) => "no window is live".to_owned(),
+    }
+}
+
+fn print_windows(windows: &[WindowStatus]) {
+    let rows: Vec<Vec<String>> = windows
+        .iter()
+        .map(|window| {
+            let state = match window.state {
+                WindowState::Live => "live",
+                WindowState::Standby => "standby",
+                WindowState::Off => "off",
+            };
+            let remark = if window.responsive { "" } else { "not responding" };
+            let folders = window.folders.join(", ");
+            vec![state.to_owned(), window.id.to_string(), window.name.clone(), folders, remark.to_owned()]
+        })
+        .collect();
+    output::table(&rows);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_answers_have_the_same_names() {
+        let status = Status {
+            running: true,
+            pid: 1,
+            version: "0".to_owned(),
+            generation: 1,
+            url: String::new(),
+            port: 7717,
+            live: None,
+            term: None,
+            awaiting: None,
+            windows: Vec::new(),
+        };
+        let running = serde_json::to_value(&status).unwrap();
+        let names =
+            |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&running), names(&not_running()));
+    }
+}

@@ -1,0 +1,189 @@
+//! The AI clients that `baton config` knows: where each keeps its configuration, and what it wants there.
+//!
+//! Every format was taken from the client's own documentation; `docs/commands.md` says which.
+
+pub(crate) mod edit;
+mod file;
+mod json;
+#[cfg(test)]
+mod tests;
+mod toml;
+
+use std::path::{Path, PathBuf};
+
+use directories::BaseDirs;
+use serde_json::{Map, Value, json};
+
+pub(crate) use file::{FileError, Written, remove, write};
+
+/// Name of the entry in every client's file.
+pub(crate) const ENTRY: &str = "baton";
+
+/// An AI client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    Cursor,
+    Cline,
+    Roo,
+    Vscode,
+    Windsurf,
+    Codex,
+    Gemini,
+    Zed,
+}
+
+/// How the client reaches Baton.
+#[derive(Clone, Debug)]
+pub(crate) enum Reach {
+    /// By URL, with the client token.
+    Http {
+        /// The URL.
+        url: String,
+        /// The client token.
+        token: String,
+    },
+    /// By a command, without any secret.
+    Stdio {
+        /// Absolute path of `baton`.
+        program: String,
+        /// Its arguments.
+        args: Vec<String>,
+    },
+}
+
+/// The language of a client's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// JSON, with comments and trailing commas if there are any.
+    Json,
+    /// TOML.
+    Toml,
+}
+
+impl Client {
+    const ALL: [(Self, &'static str); 10] = [
+        (Self::ClaudeCode, "claude-code"),
+        (Self::ClaudeDesktop, "claude-desktop"),
+        (Self::Cursor, "cursor"),
+        (Self::Cline, "cline"),
+        (Self::Roo, "roo"),
+        (Self::Vscode, "vscode"),
+        (Self::Windsurf, "windsurf"),
+        (Self::Codex, "codex"),
+        (Self::Gemini, "gemini"),
+        (Self::Zed, "zed"),
+    ];
+
+    /// The client of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(client, _)| *client)
+    }
+
+    /// All names.
+    pub(crate) fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|(_, name)| *name).collect()
+    }
+
+    /// False when its file takes nothing but commands.
+    pub(crate) fn takes_http(self) -> bool {
+        self != Self::ClaudeDesktop
+    }
+
+    /// The language of its file.
+    pub(crate) fn language(self) -> Language {
+        if self == Self::Codex { Language::Toml } else { Language::Json }
+    }
+
+    /// The object of its file that holds the servers.
+    pub(crate) fn section(self) -> &'static str {
+        match self {
+            Self::Vscode => "servers",
+            Self::Codex => "mcp_servers",
+            Self::Zed => "context_servers",
+            _ => "mcpServers",
+        }
+    }
+
+    /// What it wants to know of Baton.
+    pub(crate) fn entry(self, reach: &Reach) -> Value {
+        match reach {
+            Reach::Http { url, token } => self.http_entry(url, &format!("Bearer {token}")),
+            Reach::Stdio { program, args } => self.stdio_entry(program, args),
+        }
+    }
+
+    fn http_entry(self, url: &str, authorization: &str) -> Value {
+        let headers = json!({ "Authorization": authorization });
+        match self {
+            Self::ClaudeCode | Self::ClaudeDesktop | Self::Vscode => {
+                json!({ "type": "http", "url": url, "headers": headers })
+            }
+            Self::Cline => json!({ "type": "streamableHttp", "url": url, "headers": headers }),
+            Self::Roo => json!({ "type": "streamable-http", "url": url, "headers": headers }),
+            Self::Cursor | Self::Zed => json!({ "url": url, "headers": headers }),
+            Self::Windsurf => json!({ "serverUrl": url, "headers": headers }),
+            Self::Gemini => json!({ "httpUrl": url, "headers": headers }),
+            Self::Codex => json!({ "url": url, "http_headers": headers }),
+        }
+    }
+
+    fn stdio_entry(self, program: &str, args: &[String]) -> Value {
+        match self {
+            Self::ClaudeCode | Self::Vscode => json!({ "type": "stdio", "command": program, "args": args }),
+            _ => json!({ "command": program, "args": args }),
+        }
+    }
+
+    /// Its file for all projects of the user; `None` when no home folder is known.
+    pub(crate) fn default_file(self) -> Option<PathBuf> {
+        let dirs = BaseDirs::new()?;
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = dirs.home_dir();
+        let extension =
+            |name: &str, file: &str| vscode_user(&dirs).join("globalStorage").join(name).join(file);
+        Some(match self {
+            Self::ClaudeCode => {
+                variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.to_owned()).join(".claude.json")
+            }
+            Self::ClaudeDesktop => dirs.config_dir().join("Claude/claude_desktop_config.json"),
+            Self::Cursor => home.join(".cursor/mcp.json"),
+            Self::Cline => extension("saoudrizwan.claude-dev", "settings/cline_mcp_settings.json"),
+            Self::Roo => extension("rooveterinaryinc.roo-cline", "settings/mcp_settings.json"),
+            Self::Vscode => vscode_user(&dirs).join("mcp.json"),
+            Self::Windsurf => home.join(".codeium/windsurf/mcp_config.json"),
+            Self::Codex => variable("CODEX_HOME").unwrap_or_else(|| home.join(".codex")).join("config.toml"),
+            Self::Gemini => home.join(".gemini/settings.json"),
+            Self::Zed if cfg!(target_os = "macos") => home.join(".config/zed/settings.json"),
+            Self::Zed => dirs.config_dir().join("zed/settings.json"),
+        })
+    }
+
+    /// A file that holds nothing but Baton, in the client's language.
+    pub(crate) fn render(self, entry: &Value) -> String {
+        match self.language() {
+            Language::Json => json::render(&json!({ self.section(): { ENTRY: entry } })),
+            Language::Toml => toml::render(self.section(), ENTRY, entry, "\n"),
+        }
+    }
+}
+
+/// Properties in the order in which the clients' documentation shows them.
+fn in_reading_order(entry: &Map<String, Value>) -> Vec<(&String, &Value)> {
+    let first = ["type", "url", "serverUrl", "httpUrl", "command", "args"];
+    let rank = |name: &str| first.iter().position(|known| *known == name).unwrap_or(first.len());
+    let mut properties: Vec<_> = entry.iter().collect();
+    properties.sort_by_key(|(name, _)| rank(name));
+    properties
+}
+
+/// Where VS Code keeps what belongs to the user.
+fn vscode_user(dirs: &BaseDirs) -> PathBuf {
+    dirs.config_dir().join("Code/User")
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

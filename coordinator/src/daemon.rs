@@ -1,0 +1,321 @@
+//! The life of a coordinator: lock, generation, port, parts, and a graceful end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_link::home::{Home, HomeError, random_hex};
+use baton_link::process::{is_running, port_owner};
+use baton_proto::discovery::Secret;
+use baton_proto::ids::InstanceId;
+use baton_proto::start::Handshake;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::control::{self, ControlState, Order, PortRefused};
+use crate::election::Start;
+use crate::http::{self, App};
+use crate::keeper::{Keeper, Saved};
+use crate::mcp::{Edge, HandoverRequest};
+use crate::singleton::{self, BindError, Lock, LockError, PortChoice};
+use crate::state::{State, StateFile};
+
+/// How often a taken port is tried again.
+const BIND_EVERY: Duration = Duration::from_millis(500);
+
+/// Orders of the control API that wait.
+const ORDERS: usize = 8;
+
+/// Requests of AI clients to hand over that wait for the keeper.
+const HANDOVERS: usize = 16;
+
+/// After a change of the port, clients of the old one have this long to notice.
+const OLD_PORT_GRACE: Duration = Duration::from_secs(60);
+
+/// How to run a coordinator.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The state folder.
+    pub home: Home,
+    /// The port the user asked for.
+    pub port: Option<u16>,
+    /// The port that agents remember, for a state folder that knows none.
+    pub fallback_port: Option<u16>,
+}
+
+/// Why the coordinator did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Another one does.
+    #[error("another coordinator is already running; `baton status` shows it")]
+    AlreadyRunning,
+    /// The state folder cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// The lock cannot be taken.
+    #[error(transparent)]
+    Lock(LockError),
+    /// The port cannot be listened on.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+}
+
+/// Runs a coordinator until `ending`, an order to end, or the loss of its lock. `announce` is told how the start
+/// went: once that a stranger holds the port, if so, and once that the coordinator answers.
+pub async fn run(
+    options: Options,
+    mut announce: impl FnMut(Handshake),
+    ending: CancellationToken,
+) -> Result<(), RunError> {
+    let home = &options.home;
+    let lock = Lock::acquire(home).await.map_err(|error| match error {
+        LockError::Held => RunError::AlreadyRunning,
+        error => RunError::Lock(error),
+    })?;
+    let secret = home.secret()?;
+    let state = StateFile::load(home);
+    let before = state.current();
+    let instance =
+        InstanceId(random_hex().map_err(|source| HomeError::Io { path: home.path().into(), source })?);
+    // **Invariant:** the generation is written, under the lock, before the port answers.
+    let known = home.discovery().map_or(0, |discovery| discovery.generation);
+    let generation = before.generation.max(known) + 1;
+    save(&state, |state| state.generation = generation);
+
+    let choice = PortChoice::new(options.port, before.port, options.fallback_port);
+    let bound = tokio::select! {
+        bound = bind_patiently(choice, &mut announce) => bound?,
+        () = lock.lost() => return Ok(()),
+        () = ending.cancelled() => return Ok(()),
+    };
+    let (port, listeners) = bound;
+    save(&state, |state| state.port = Some(port));
+
+    let start = to_start(&instance, generation, before);
+    let mut daemon = Daemon::start(home.clone(), secret, state, instance, start);
+    daemon.serve(port, listeners);
+    daemon.publish(generation);
+    info!(port, generation, instance = %daemon.instance.0, "the coordinator answers");
+    announce(Handshake::Ready { port });
+    let why = daemon.run_until(&lock, &ending).await;
+    info!(why, "the coordinator ends");
+    daemon.end().await;
+    Ok(())
+}
+
+/// Everything that runs once the port is ours.
+struct Daemon {
+    home: Home,
+    instance: InstanceId,
+    app: Arc<App>,
+    ports: watch::Sender<Vec<u16>>,
+    saved: watch::Receiver<Saved>,
+    orders: mpsc::Receiver<Order>,
+    state: StateFile,
+    /// The listeners of each port, and how to end them.
+    servers: Vec<(u16, CancellationToken, JoinHandle<()>)>,
+    closing: CancellationToken,
+    writer: JoinHandle<()>,
+}
+
+impl Daemon {
+    fn start(home: Home, secret: Secret, state: StateFile, instance: InstanceId, start: Start) -> Self {
+        let client_epoch = state.current().client_epoch;
+        let (keeper, saved) = Keeper::spawn(start, client_epoch);
+        let (ports, ports_reader) = watch::channel(Vec::new());
+        let (order_sender, orders) = mpsc::channel(ORDERS);
+        let control = ControlState::new(keeper.clone(), secret.clone(), ports_reader, order_sender);
+        let (handovers, handover_requests) = mpsc::channel(HANDOVERS);
+        let closing = CancellationToken::new();
+        let edge = Edge::new(&secret, keeper.watch(), handovers, closing.clone());
+        let app = App::new(secret, keeper.watch(), edge, control::router(control));
+        tokio::spawn(hand_over(keeper, handover_requests));
+        let writer = tokio::spawn(write_saved(saved.clone(), state.clone()));
+        Self { home, instance, app, ports, saved, orders, state, servers: Vec::new(), closing, writer }
+    }
+
+    /// Answers on one more port, which is the current one from now on.
+    fn serve(&mut self, port: u16, listeners: Vec<TcpListener>) {
+        let shutdown = self.closing.child_token();
+        let server = tokio::spawn(http::serve(listeners, self.app.clone(), shutdown.clone()));
+        self.servers.push((port, shutdown, server));
+        self.ports.send_modify(|ports| ports.insert(0, port));
+    }
+
+    /// Writes where we are; without the file we run, but nobody finds us.
+    fn publish(&self, generation: u64) {
+        let Some(port) = self.ports.borrow().first().copied() else { return };
+        let discovery = singleton::discovery(&self.instance, generation, port);
+        if let Err(error) = singleton::publish(&self.home, &discovery) {
+            warn!(
+                "cannot write discovery.json: {error}; free some disk space or make the state folder writable"
+            );
+        }
+    }
+
+    /// Runs until there is a reason to end.
+    async fn run_until(&mut self, lock: &Lock, ending: &CancellationToken) -> &'static str {
+        let mut generation = self.saved.borrow_and_update().generation;
+        let mut lost = std::pin::pin!(lock.lost());
+        loop {
+            tokio::select! {
+                () = &mut lost => return "the lock file is gone or was replaced",
+                () = ending.cancelled() => return "a signal",
+                order = self.orders.recv() => match order {
+                    Some(Order::ChangePort(port, reply)) => {
+                        let changed = self.change_port(port);
+                        self.publish(generation);
+                        // The asker may have gone; the port has changed all the same.
+                        let _ = reply.send(changed);
+                    }
+                    Some(Order::Shutdown) | None => return "an order",
+                },
+                changed = self.saved.changed() => {
+                    if changed.is_err() {
+                        return "the keeper ended";
+                    }
+                    let newer = self.saved.borrow_and_update().generation;
+                    if newer != generation {
+                        generation = newer;
+                        self.publish(generation);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The old URL answers until clients had time to learn the new one.
+    fn change_port(&mut self, port: u16) -> Result<(), PortRefused> {
+        if self.ports.borrow().first() == Some(&port) {
+            return Ok(());
+        }
+        let old = self.servers.last().map(|(port, shutdown, _)| (*port, shutdown.clone()));
+        if self.ports.borrow().contains(&port) {
+            let message = format!("port {port} was left a moment ago; try again in a minute");
+            return Err(PortRefused(message));
+        }
+        let (port, listeners) = singleton::bind(port).map_err(|error| {
+            let by = matches!(error, BindError::Taken { .. }).then(|| port_owner(port));
+            let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+            PortRefused(format!("{error}{by}; choose another port"))
+        })?;
+        save(&self.state, |state| state.port = Some(port));
+        self.serve(port, listeners);
+        info!(port, "answers on another port");
+        if let Some((old, shutdown)) = old {
+            let ports = self.ports.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = sleep(OLD_PORT_GRACE) => {}
+                    () = shutdown.cancelled() => {}
+                }
+                shutdown.cancel();
+                ports.send_modify(|ports| ports.retain(|port| *port != old));
+            });
+        }
+        Ok(())
+    }
+
+    /// Nobody finds us any more, calls in flight get a moment, what is to be remembered is written.
+    async fn end(mut self) {
+        singleton::withdraw(&self.home, &self.instance);
+        self.closing.cancel();
+        for (_, _, server) in self.servers.drain(..) {
+            // A server that panicked has nothing more to end.
+            let _ = server.await;
+        }
+        drop(self.app);
+        self.writer.abort();
+        let saved = self.saved.borrow().clone();
+        save(&self.state, |state| remember(state, saved));
+    }
+}
+
+/// Carries out what AI clients ask for.
+async fn hand_over(keeper: Keeper, mut requests: mpsc::Receiver<HandoverRequest>) {
+    while let Some(HandoverRequest { window, ask_for, reply }) = requests.recv().await {
+        let done = match ask_for {
+            Some(client) => keeper.ask_handover(window, client).await,
+            None => keeper.take(window).await.map(drop),
+        };
+        // The client may have gone meanwhile.
+        let _ = reply.send(done.map_err(|error| error.to_string()));
+    }
+}
+
+/// Listens on the port of our choice; as long as a stranger has it, says so once and keeps trying.
+async fn bind_patiently(
+    choice: PortChoice,
+    announce: &mut impl FnMut(Handshake),
+) -> Result<(u16, Vec<TcpListener>), BindError> {
+    let mut is_announced = false;
+    loop {
+        match (choice.bind(), choice) {
+            (Err(BindError::Taken { port }), PortChoice::Fixed(_)) => {
+                if !is_announced {
+                    is_announced = true;
+                    let by = port_owner(port);
+                    warn!(port, by, "the port is taken; trying until it is free");
+                    announce(Handshake::PortTaken { port, by });
+                }
+                sleep(BIND_EVERY).await;
+            }
+            (result, _) => return result,
+        }
+    }
+}
+
+/// Keeps the file in step with the keeper, never in the way of a takeover.
+async fn write_saved(mut saved: watch::Receiver<Saved>, state: StateFile) {
+    while saved.changed().await.is_ok() {
+        let saved = saved.borrow_and_update().clone();
+        let state = state.clone();
+        let written = tokio::task::spawn_blocking(move || save(&state, |state| remember(state, saved)));
+        if written.await.is_err() {
+            return;
+        }
+    }
+}
+
+fn remember(state: &mut State, saved: Saved) {
+    state.generation = state.generation.max(saved.generation);
+    state.preferred = saved.preferred.map(|preferred| crate::state::Preferred {
+        window: preferred.window,
+        pid: preferred.pid,
+        pid_start: preferred.pid_start,
+        term: preferred.term,
+    });
+    state.vacated = saved.vacated;
+    state.settings = saved.settings;
+    state.client_epoch = saved.client_epoch;
+}
+
+/// A full disk or a read-only folder does not stop the coordinator: agents report the terms they have seen.
+fn save(state: &StateFile, change: impl FnOnce(&mut State)) {
+    if let Err(error) = state.update(change) {
+        warn!("cannot write state.json: {error}; free some disk space or make the state folder writable");
+    }
+}
+
+fn to_start(instance: &InstanceId, generation: u64, state: State) -> Start {
+    let previous = state.preferred.map(|preferred| crate::election::Preferred {
+        window: preferred.window,
+        pid: preferred.pid,
+        pid_start: preferred.pid_start,
+        term: preferred.term,
+    });
+    let is_dead = |previous: &crate::election::Preferred| {
+        previous.pid_start != 0 && !is_running(previous.pid, previous.pid_start)
+    };
+    Start {
+        instance: instance.clone(),
+        generation,
+        settings: state.settings,
+        previous_is_dead: previous.as_ref().is_some_and(is_dead),
+        previous,
+        vacated: state.vacated,
+    }
+}
