@@ -147,10 +147,10 @@ impl Election {
         self.recovery_until = None;
         if self.place.term_of(id).is_none() {
             self.grant(id, Claim::User, "you chose it");
-            // A focus older than this moves nothing: the user may have chosen from that very window.
-            for seat in self.seats.values_mut() {
-                seat.follow_at = None;
-            }
+        }
+        // A focus older than this moves nothing: the user may have chosen from that very window.
+        for seat in self.seats.values_mut() {
+            seat.follow_at = None;
         }
         Ok(())
     }
@@ -287,7 +287,9 @@ impl Election {
             Cause::Restart if arrival.is_same_run => {}
             Cause::Restart => self.grant(id, claim, "it was restarted"),
             Cause::Recovery => {
-                let let_go = arrival.held.is_none() && term.is_some() && arrival.highest > term;
+                // A new agent of the window knows no term. One that knows its own and does not hold it was
+                // told that it lost the place, by a coordinator that died before it wrote so.
+                let let_go = arrival.held.is_none() && arrival.highest.is_some() && arrival.highest >= term;
                 if let_go {
                     self.place = Place::Unclear { until };
                 } else {
