@@ -89,7 +89,8 @@ impl Seat {
             last_heard: now,
             follow_at,
             told: same_run.and_then(|seat| seat.told.clone()),
-            heartbeat_seq: same_run.and_then(|seat| seat.heartbeat_seq),
+            // A registration begins a new connection, on which the agent may count anew.
+            heartbeat_seq: None,
             is_focused,
         }
     }

@@ -116,6 +116,15 @@ fn f25_a_late_heartbeat_is_no_sign_of_life() {
 }
 
 #[test]
+fn a_registration_lets_the_agent_count_its_heartbeats_anew() {
+    let mut world = World::new();
+    world.open("a").pass(20_000).kill("a");
+    world.agent("a").seq = 0;
+    world.register("a").debug("a", &["s"]).pass(20_000).expect("a=live:1.1");
+    assert_eq!(world.election.roster(world.now, 0).windows[&id("a")].debug_sessions.len(), 1);
+}
+
+#[test]
 fn f25_a_registration_twice_changes_nothing() {
     let mut world = World::new();
     world.open("a").open("b").beat("a");
