@@ -55,8 +55,8 @@ pub(crate) async fn answer(
         session: arguments.session.as_deref(),
         pin: &endpoint.pin,
     };
-    // A newer window may have tools that this build has not heard of, so only nobody at all cannot have it.
-    if !edge.0.catalogue.has_tool(name) && !matches!(route::route(&edge.roster(), wish), Decision::Send(_)) {
+    // A newer window may have tools that this build has not heard of, but nothing is worth waiting for then.
+    if !edge.0.catalogue.has_tool(name) && matches!(route::route(&edge.roster(), wish), Decision::Hold(_)) {
         return invalid(&unknown_tool(edge, name));
     }
     let running = match caller.session {
