@@ -16,7 +16,7 @@ const NOTICES: usize = 64;
 /// The window's end of its event stream.
 #[derive(Debug)]
 pub struct Events {
-    notices: mpsc::Receiver<Notice>,
+    pub(super) notices: mpsc::Receiver<Notice>,
     /// Dropped with the stream, which is how the keeper learns of its end.
     _alive: oneshot::Sender<()>,
 }
