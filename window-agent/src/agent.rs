@@ -11,7 +11,7 @@ use baton_link::home::Home;
 use baton_proto::ids::WindowId;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{Instrument, info, info_span};
 
 use crate::debug::{Debugger, DebuggerOptions};
 use crate::mcp::{self, Access};
@@ -78,7 +78,7 @@ async fn run_member(membership: Membership, window: &Window, shutdown: Cancellat
         shutdown.cancelled().await;
         let _ = tokio::time::timeout(END_TIMEOUT, window.debugger.stop_all()).await;
     };
-    let member = membership.run(shutdown.clone());
+    let member = membership.run(shutdown.clone()).instrument(info_span!("member", window = %window.id));
     tokio::pin!(member, end_sessions);
     tokio::select! {
         ended = &mut member => ended,

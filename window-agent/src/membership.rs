@@ -32,6 +32,10 @@ pub struct Membership {
     auto_start: bool,
     port: u16,
     incarnation: u64,
+    /// Of the last heartbeat.
+    seq: u64,
+    /// What was reported last of where this window stands.
+    told: Option<Notice>,
     /// The user stopped this window (R5).
     is_stopped: bool,
     /// A run of the coordinator that does not answer any more.
@@ -70,7 +74,6 @@ impl Membership {
     ) -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let incarnation = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
-        let is_stopped = false;
         Self {
             window,
             find,
@@ -78,7 +81,9 @@ impl Membership {
             auto_start,
             port,
             incarnation,
-            is_stopped,
+            seq: 0,
+            told: None,
+            is_stopped: false,
             suspect: None,
             n_failures: 0,
         }
@@ -215,10 +220,11 @@ impl Membership {
         }
     }
 
-    fn heartbeat(&self, sessions: &[DebugSession]) -> Heartbeat {
+    fn heartbeat(&mut self, sessions: &[DebugSession]) -> Heartbeat {
+        self.seq += 1;
         Heartbeat {
             incarnation: self.incarnation,
-            seq: 0,
+            seq: self.seq,
             focused: false,
             debug_sessions: sessions.to_vec(),
             folders: None,
@@ -238,9 +244,12 @@ impl Membership {
         debug!(?notice, "notice");
         match &notice {
             Notice::State { state, term, why, .. } => {
-                info!(?state, term = term.map(|term| term.to_string()), %why, "where this window stands");
                 self.apply_state(*state, *term);
-                self.reporter.send(Report::State(serde_json::to_value(&notice).unwrap_or(Value::Null)));
+                if self.told.as_ref() != Some(&notice) {
+                    info!(?state, term = term.map(|term| term.to_string()), %why, "where this window stands");
+                    self.reporter.send(Report::State(serde_json::to_value(&notice).unwrap_or(Value::Null)));
+                    self.told = Some(notice);
+                }
             }
             Notice::Settings { settings } => self.window.set_toolsets(settings.toolsets.clone()),
             Notice::Stop => {

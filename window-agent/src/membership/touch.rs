@@ -51,7 +51,6 @@ type Answered = (Connection, Instant, Result<Registered, CallError>);
 /// Sends heartbeats over one connection.
 pub(super) struct Beat {
     path: String,
-    seq: u64,
     idle: Option<Connection>,
     under_way: Option<Pin<Box<dyn Future<Output = Answered> + Send>>>,
     next: Option<Heartbeat>,
@@ -60,17 +59,15 @@ pub(super) struct Beat {
 impl Beat {
     pub(super) fn new(connection: Connection, window: WindowId) -> Self {
         let path = format!("/v1/windows/{window}/heartbeat");
-        Self { path, seq: 0, idle: Some(connection), under_way: None, next: None }
+        Self { path, idle: Some(connection), under_way: None, next: None }
     }
 
     /// Sends now, or as soon as the one under way is answered; of several that wait the newest counts.
-    pub(super) fn send(&mut self, mut heartbeat: Heartbeat) {
+    pub(super) fn send(&mut self, heartbeat: Heartbeat) {
         let Some(mut connection) = self.idle.take() else {
             self.next = Some(heartbeat);
             return;
         };
-        self.seq += 1;
-        heartbeat.seq = self.seq;
         let path = self.path.clone();
         self.under_way = Some(Box::pin(async move {
             let sent_at = Instant::now();
