@@ -80,6 +80,8 @@ def main():
         thread = adapter.snapshot()
         steps.append((time.perf_counter() - begin) * 1e3)
     adapter.answer(adapter.send("disconnect", {"terminateDebuggee": True}))
+    adapter.process.stdin.close()
+    adapter.process.kill()
     adapter.process.wait(timeout=10)
     print(json.dumps({"first_stop_ms": first_stop, "steps_ms": steps}))
 

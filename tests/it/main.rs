@@ -1,4 +1,9 @@
 //! Baton as a whole, on real processes: one module for each concern.
 
+mod bad_input;
+mod command_line;
+mod edge;
+mod election;
+mod faults;
 mod threats;
 mod tidy;
