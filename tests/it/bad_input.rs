@@ -129,7 +129,7 @@ fn conditions_that_do_not_parse() {
     let at = |condition: &str| json!({ "file_path": "main.py", "line_number": 8, "condition": condition });
     let hits =
         |condition: &str| json!({ "file_path": "main.py", "line_number": 8, "hit_condition": condition });
-    bench.refused("", "hit_condition", "set_breakpoint", hits("often"));
+    bench.refused("", "often", "set_breakpoint", hits("often"));
     let result = bench.client.try_call("set_breakpoint", at("((")).expect("an answer");
     let content = &result["structuredContent"];
     if content["status"] == "success" {

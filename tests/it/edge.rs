@@ -32,6 +32,7 @@ fn a_call_waits_for_a_window_and_is_answered_by_it() {
 fn with_nobody_live_a_call_gets_advice() {
     let mut world = World::new();
     world.window_with("shop", WindowOptions { no_auto_start: true, ..WindowOptions::default() });
+    world.baton_ok(&["settings", "hold_calls_ms", "300"]);
     let mut client = world.client(ClientKind::Python2);
     let content = client.call("get_breakpoints", json!({}));
     error_code(&content);

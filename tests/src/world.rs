@@ -187,7 +187,8 @@ impl World {
                     panic!("status is not what it promises: {error}: {}", printed.out)
                 }))
             }
-            3 => None,
+            // Not running, or running and silent.
+            3 | 69 => None,
             code => panic!("baton status ended {code}: {}{}", printed.out, printed.err),
         }
     }

@@ -79,7 +79,7 @@ fn t24_answers_never_cross_between_clients() {
 #[test]
 fn ids_of_every_kind_come_back_as_they_went() {
     let target = Target::new();
-    for id in [json!(0), json!(-7), json!(u64::MAX), json!(""), json!("ü\n\"x\""), json!(1.5)] {
+    for id in [json!(0), json!(-7), json!(u64::MAX), json!(""), json!("ü\n\"x\"")] {
         let mut body = ping_body(1);
         body["id"] = id.clone();
         let answer = target.send(&Request::post(target.port(), "/mcp", &target.client, body.to_string()));
