@@ -231,8 +231,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 fn is_request_id(id: &str) -> bool {
+    if id.starts_with('"') {
+        // A lone surrogate is no text: one reader would refuse it, another replace it.
+        return serde_json::from_str::<Text<'_>>(id).is_ok();
+    }
     let digits = id.strip_prefix('-').unwrap_or(id);
-    id.starts_with('"') || (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Refuses nesting that could exhaust a parser's stack; text is skipped.

@@ -80,7 +80,7 @@ pub(crate) fn definitions() -> [Value; 2] {
 
 /// An output schema: a status, the fields of a success and those of a failure.
 fn with_failure(mut properties: Value) -> Value {
-    properties["status"] = json!({ "type": "string", "description": "\"ok\", or \"error\"" });
+    properties["status"] = json!({ "type": "string", "description": "\"success\", or \"error\"" });
     for name in ["code", "message", "hint"] {
         properties[name] = json!({ "type": "string" });
     }
@@ -123,7 +123,7 @@ fn list(roster: &Roster) -> Value {
         debug_sessions: window.debug_sessions.iter().map(|session| session.id.as_str()).collect(),
     });
     json!({
-        "status": "ok",
+        "status": "success",
         "live": roster.live_window().map(|(window, _)| &window.id),
         "windows": windows.collect::<Vec<_>>(),
     })
@@ -149,7 +149,7 @@ async fn activate(
         resolve(&roster, &arguments.window).map_err(|unresolved| unresolved_failure(&roster, unresolved))?;
     let target = window.to_ref();
     if roster.live_window().is_some_and(|(live, _)| live.id == target.id) {
-        return Ok(json!({ "status": "ok", "window": target }));
+        return Ok(json!({ "status": "success", "window": target }));
     }
     let ask_for = match (roster.settings.ai_handover, window.kind) {
         (AiHandover::Always, _) => None,
@@ -170,7 +170,7 @@ async fn activate(
         candidates: vec![target.clone()],
     })?;
     if edge.is_live_within(&target.id, ACTIVATE_TIMEOUT).await {
-        return Ok(json!({ "status": "ok", "window": target }));
+        return Ok(json!({ "status": "success", "window": target }));
     }
     let why = if was_asked { "the user did not agree in time" } else { "it did not become live in time" };
     Err(ToolFailure {
