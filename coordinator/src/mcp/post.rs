@@ -50,7 +50,10 @@ pub(crate) async fn answer(
         Err(error) => return bad_request(None, &error),
     };
     match message {
-        Message::Request(request) if request.method == "initialize" => initialize(edge, headers, &request),
+        // The stateless revision has no such method.
+        Message::Request(request) if request.method == "initialize" && !super::is_stateless(headers) => {
+            initialize(edge, headers, &request)
+        }
         Message::Request(request) => match caller(edge, headers, &request) {
             Ok(caller) => on_request(edge, endpoint, &caller, &request, headers, body.clone()).await,
             Err(response) => *response,
