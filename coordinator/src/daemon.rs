@@ -101,13 +101,29 @@ pub async fn run(
     info!(port, generation, instance = %daemon.instance.0, "the coordinator answers");
     announce(Handshake::Ready { port });
     let why = daemon.run_until(&lock, &ending).await;
-    info!(why, "the coordinator ends");
+    info!(?why, "the coordinator ends");
+    if why == Why::Wished {
+        // Fails only when the keeper is gone, and with it everybody to be told.
+        let _ = daemon.keeper.announce_down().await;
+    }
     daemon.end().await;
     Ok(())
 }
 
+/// Why a coordinator ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// The user, or a signal, wants it: no successor is to be started for the windows that are open.
+    Wished,
+    /// The lock file is gone or was replaced.
+    LockLost,
+    /// The keeper ended, which it never does by itself.
+    KeeperEnded,
+}
+
 /// Everything that runs once the port is ours.
 struct Daemon {
+    keeper: Keeper,
     home: Home,
     instance: InstanceId,
     app: Arc<App>,
@@ -132,9 +148,9 @@ impl Daemon {
         let closing = CancellationToken::new();
         let edge = Edge::new(&secret, keeper.watch(), handovers, closing.clone());
         let app = App::new(secret, keeper.watch(), edge, control::router(control));
-        tokio::spawn(hand_over(keeper, handover_requests));
+        tokio::spawn(hand_over(keeper.clone(), handover_requests));
         let writer = tokio::spawn(write_saved(saved.clone(), state.clone()));
-        Self { home, instance, app, ports, saved, orders, state, servers: Vec::new(), closing, writer }
+        Self { keeper, home, instance, app, ports, saved, orders, state, servers: Vec::new(), closing, writer }
     }
 
     /// Answers on one more port, which is the current one from now on.
@@ -157,13 +173,13 @@ impl Daemon {
     }
 
     /// Runs until there is a reason to end.
-    async fn run_until(&mut self, lock: &Lock, ending: &CancellationToken) -> &'static str {
+    async fn run_until(&mut self, lock: &Lock, ending: &CancellationToken) -> Why {
         let mut generation = self.saved.borrow_and_update().generation;
         let mut lost = std::pin::pin!(lock.lost());
         loop {
             tokio::select! {
-                () = &mut lost => return "the lock file is gone or was replaced",
-                () = ending.cancelled() => return "a signal",
+                () = &mut lost => return Why::LockLost,
+                () = ending.cancelled() => return Why::Wished,
                 order = self.orders.recv() => match order {
                     Some(Order::ChangePort(port, reply)) => {
                         let changed = self.change_port(port);
@@ -171,11 +187,11 @@ impl Daemon {
                         // The asker may have gone; the port has changed all the same.
                         let _ = reply.send(changed);
                     }
-                    Some(Order::Shutdown) | None => return "an order",
+                    Some(Order::Shutdown) | None => return Why::Wished,
                 },
                 changed = self.saved.changed() => {
                     if changed.is_err() {
-                        return "the keeper ended";
+                        return Why::KeeperEnded;
                     }
                     let newer = self.saved.borrow_and_update().generation;
                     if newer != generation {

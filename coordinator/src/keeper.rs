@@ -84,6 +84,7 @@ enum Command {
     AskHandover(WindowId, String, Reply<()>),
     RotateToken(Reply<u32>),
     Snapshot(Reply<Arc<Roster>>),
+    AnnounceDown(Reply<()>),
 }
 
 impl Keeper {
@@ -111,6 +112,11 @@ impl Keeper {
     /// All windows as of now, exact also in what is not worth a change: since when the focused one is focused.
     pub async fn snapshot(&self) -> Result<Arc<Roster>, KeeperError> {
         self.ask(Command::Snapshot).await
+    }
+
+    /// Tells all windows that the user ends this coordinator, so that none of them starts a successor.
+    pub async fn announce_down(&self) -> Result<(), KeeperError> {
+        self.ask(Command::AnnounceDown).await
     }
 
     /// A window announces itself.
@@ -256,6 +262,10 @@ impl Task {
                 self.client_epoch += 1;
                 self.publish();
                 answer(reply, Ok(self.client_epoch));
+            }
+            Command::AnnounceDown(reply) => {
+                self.streams.send_to_all(&Notice::Down);
+                answer(reply, Ok(()));
             }
             Command::Snapshot(reply) => {
                 answer(reply, Ok(Arc::new(self.election.roster(Instant::now(), self.client_epoch))));

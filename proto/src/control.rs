@@ -180,6 +180,8 @@ pub enum Notice {
     Stop,
     /// An agent with a higher incarnation took this window's place; this one must end.
     Superseded,
+    /// The user ended the coordinator: the agent starts no successor and waits until somebody else does.
+    Down,
     /// An AI client asks to make this window live (`aiHandover`: ask).
     AskHandover {
         /// To be repeated when the user agrees: `POST /v1/windows/{id}/take`.

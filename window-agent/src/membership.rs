@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baton_link::connection::{CallError, Connection, Events};
-use baton_link::find::{FindError, FindOptions, find_or_start};
+use baton_link::find::{FindError, FindOptions, find, find_or_start};
 use baton_proto::PROTOCOL;
 use baton_proto::control::{
     DebugSession, HEARTBEAT_MS, Heartbeat, Leave, Notice, Register, Registered, WindowState,
@@ -38,6 +38,8 @@ pub struct Membership {
     told: Option<Notice>,
     /// The user stopped this window (R5).
     is_stopped: bool,
+    /// The user ended the coordinator; it is not for this agent to start another.
+    is_down: bool,
     /// A run of the coordinator that does not answer any more.
     suspect: Option<InstanceId>,
     n_failures: u32,
@@ -60,6 +62,8 @@ const MIN_BACK_OFF: Duration = Duration::from_millis(50);
 const MAX_BACK_OFF: Duration = Duration::from_secs(2);
 /// A coordinator that was there for this long was a good one; the next attempt is at once.
 const STABLE_AFTER: Duration = Duration::from_secs(1);
+/// How often a window looks for a coordinator that it must not start.
+const SUCCESSOR_EVERY: Duration = Duration::from_millis(250);
 /// The coordinator answers a leave at once, or not at all.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -84,6 +88,7 @@ impl Membership {
             seq: 0,
             told: None,
             is_stopped: false,
+            is_down: false,
             suspect: None,
             n_failures: 0,
         }
@@ -107,6 +112,9 @@ impl Membership {
 
     /// One coordinator, from finding it to losing it.
     async fn attend(&mut self) -> Option<Ended> {
+        if std::mem::take(&mut self.is_down) {
+            self.await_successor().await;
+        }
         self.find.suspect = self.suspect.take();
         let connection = match find_or_start(&self.find).await {
             Ok(connection) => connection,
@@ -141,6 +149,16 @@ impl Membership {
             self.back_off().await;
         }
         None
+    }
+
+    /// Waits until somebody has started a coordinator again.
+    async fn await_successor(&self) {
+        info!("the user ended the coordinator");
+        let message = "the coordinator was stopped; `baton up` starts it again".to_owned();
+        self.reporter.send(Report::Problem { message });
+        while find(&self.find.home).await.is_err() {
+            tokio::time::sleep(SUCCESSOR_EVERY).await;
+        }
     }
 
     /// Tells the coordinator everything it needs to know, and opens the stream of its notices.
@@ -256,6 +274,7 @@ impl Membership {
                 self.is_stopped = true;
                 self.window.debugger.interrupt_waits().await;
             }
+            Notice::Down => self.is_down = true,
             Notice::Restart => return Some(Ended::Restart),
             Notice::Superseded => return Some(Ended::Superseded),
             // A headless window has nobody to ask; the coordinator knows.
