@@ -133,7 +133,7 @@ async fn an_agent_whose_place_was_taken_by_a_newer_one_is_told_and_its_stream_en
     drop(old);
     assert_eq!(keeper.open_events(id("a"), 1).await.unwrap_err(), Refused::StaleIncarnation.into());
     assert_eq!(keeper.open_events(id("a"), 3).await.unwrap_err(), Refused::NotRegistered.into());
-    assert_eq!(live(&*keeper.snapshot().await.unwrap()), Some("a"));
+    assert_eq!(live(&keeper.snapshot().await.unwrap()), Some("a"));
 }
 
 #[tokio::test(start_paused = true)]
