@@ -48,6 +48,9 @@ pub enum FindError {
     /// No coordinator runs (and none was to be started).
     #[error("no coordinator runs; start one with `baton up`")]
     NotRunning,
+    /// The user stopped it while this process was connected: only the user, or a new process, starts another.
+    #[error("the coordinator was stopped with `baton down`; start it with `baton up`")]
+    Stopped,
     /// It runs but does not answer.
     #[error("the coordinator (process {pid}) does not answer; run `baton up` to replace it")]
     Hung {
@@ -83,9 +86,10 @@ impl FindOptions {
 /// A proven connection to the coordinator that runs; starts none and kills none.
 pub async fn find(home: &Home) -> Result<Connection, FindError> {
     let secret = home.secret()?;
-    let Some(discovery) = home.discovery() else {
-        return Err(stranger_on_port(home).await.unwrap_or(FindError::NotRunning));
-    };
+    if let Some(waiting) = home.waiting() {
+        return Err(port_taken(waiting.port));
+    }
+    let Some(discovery) = home.discovery() else { return Err(FindError::NotRunning) };
     for _ in 0..MAX_MISSED_PINGS {
         match Connection::open(&secret, discovery.port).await {
             Ok(connection) => return Ok(found(home, connection)),
@@ -99,6 +103,14 @@ pub async fn find(home: &Home) -> Result<Connection, FindError> {
         return Err(FindError::Hung { pid: discovery.pid });
     }
     Err(port_taken(discovery.port))
+}
+
+/// Ends a coordinator that waits for its port; false when there is none.
+pub async fn end_waiting(home: &Home) -> bool {
+    match home.waiting() {
+        Some(waiting) => end(waiting.pid, waiting.pid_start).await,
+        None => false,
+    }
 }
 
 /// A proven connection to the coordinator; starts one when there is none, replaces one that hangs.
@@ -117,12 +129,21 @@ pub async fn find_or_start(options: &FindOptions) -> Result<Connection, FindErro
             match try_open(&secret, discovery, suspect.as_ref()).await {
                 Attempt::Connected(connection) => return Ok(found(home, connection)),
                 Attempt::Hung => {
-                    end_hung(discovery).await;
+                    end_hung(home, discovery).await;
                     suspect = Some(discovery.instance.clone());
                 }
                 Attempt::Gone => {}
                 Attempt::Failed(error) => return Err(error),
             }
+        }
+        if let Some(waiting) = home.waiting() {
+            let is_elsewhere = options.port.is_some_and(|port| port != 0 && port != waiting.port);
+            if !is_elsewhere || !end(waiting.pid, waiting.pid_start).await {
+                return Err(port_taken(waiting.port));
+            }
+        }
+        if home.last_port().is_some() && home.stored_state().stopped {
+            return Err(FindError::Stopped);
         }
         let instance = discovery.map(|discovery| discovery.instance);
         if let Some(since) = lost_race_at {
@@ -167,16 +188,30 @@ async fn start(options: &FindOptions) -> Result<Option<Instant>, FindError> {
     }
 }
 
+/// True while some coordinator lives: without one, a discovery file names nobody, whatever it says.
+fn is_locked(home: &Home) -> bool {
+    let Ok(file) = std::fs::File::open(home.lock_path()) else { return false };
+    // A coordinator that starts at this very moment tries again.
+    matches!(fs4::FileExt::try_lock_shared(&file), Err(fs4::TryLockError::WouldBlock))
+}
+
 /// Ends a hung coordinator, when it is still the one that is meant, and waits until its lock is free.
-async fn end_hung(discovery: &Discovery) {
-    if !kill_verified(discovery.pid, discovery.pid_start) {
-        return;
+async fn end_hung(home: &Home, discovery: &Discovery) {
+    if is_locked(home) && end(discovery.pid, discovery.pid_start).await {
+        warn!(pid = discovery.pid, "the coordinator hung and was ended");
     }
-    warn!(pid = discovery.pid, "the coordinator hung and was ended");
+}
+
+/// Ends a process and waits until it has let go of everything; false when it is not the one that is meant.
+async fn end(pid: u32, pid_start: u64) -> bool {
+    if !kill_verified(pid, pid_start) {
+        return false;
+    }
     let since = Instant::now();
-    while is_running(discovery.pid, discovery.pid_start) && since.elapsed() < WINNER_TIMEOUT {
+    while is_running(pid, pid_start) && since.elapsed() < WINNER_TIMEOUT {
         sleep(RETRY_EVERY).await;
     }
+    true
 }
 
 enum Attempt {

@@ -11,8 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_proto::discovery::{Discovery, KEY_LEN, Secret, hex};
+use baton_proto::start::Waiting;
 use rustix::fs::OFlags;
 use serde::Deserialize;
+
+use crate::process::is_running;
 
 /// Environment variable that names another state folder.
 pub const HOME_VARIABLE: &str = "BATON_HOME";
@@ -78,6 +81,8 @@ pub struct StoredState {
     pub port: Option<u16>,
     /// Rotations of the client token, see [`baton_proto::discovery::Role::Client`].
     pub client_epoch: u32,
+    /// The user stopped the coordinator with `baton down`.
+    pub stopped: bool,
 }
 
 impl Home {
@@ -157,6 +162,17 @@ impl Home {
     /// Where the coordinator said it is; `None` when there is no such file, or none that can be believed.
     pub fn discovery(&self) -> Option<Discovery> {
         self.read_json("discovery.json")
+    }
+
+    /// A coordinator that runs and waits for its port, when there is one.
+    pub fn waiting(&self) -> Option<Waiting> {
+        let waiting: Waiting = self.read_json("waiting.json")?;
+        is_running(waiting.pid, waiting.pid_start).then_some(waiting)
+    }
+
+    /// See [`Home::waiting`].
+    pub fn waiting_path(&self) -> PathBuf {
+        self.root.join("waiting.json")
     }
 
     /// What the coordinator stored; the defaults when there is nothing that can be believed.

@@ -30,3 +30,14 @@ pub enum Handshake {
         message: String,
     },
 }
+
+/// `waiting.json`: a coordinator that has the lock and waits for its port. Gone once it answers or ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Waiting {
+    /// Its process id.
+    pub pid: u32,
+    /// See [`crate::discovery::Discovery::pid_start`].
+    pub pid_start: u64,
+    /// The port that somebody else holds.
+    pub port: u16,
+}
