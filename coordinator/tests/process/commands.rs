@@ -1,0 +1,128 @@
+//! What the command line says and answers.
+
+use serde_json::json;
+
+use crate::scene::{Answer, BATON, Scene};
+
+#[test]
+fn status_is_what_scripts_expect() {
+    let scene = Scene::new();
+    let not_running = scene.run(&["status", "--json"]);
+    assert_eq!(not_running.code, 3);
+    let nothing = json!({
+        "running": false, "pid": null, "version": null, "generation": null, "url": null, "port": null,
+        "live": null, "term": null, "awaiting": null, "windows": [],
+    });
+    assert_eq!(not_running.json(), nothing);
+    assert_eq!(scene.run(&["status"]).code, 3);
+    assert_eq!(scene.run(&["windows", "--json"]).json(), json!([]));
+
+    let running = scene.up();
+    let status = scene.run(&["status", "--json"]);
+    assert_eq!(status.code, 0);
+    let expected = json!({
+        "running": true, "pid": running.pid, "version": env!("CARGO_PKG_VERSION"), "generation": 1,
+        "url": format!("http://127.0.0.1:{}/mcp", running.port), "port": running.port,
+        "live": null, "term": null, "awaiting": null, "windows": [],
+    });
+    assert_eq!(status.json(), expected);
+}
+
+#[test]
+fn wrong_usage_is_64_and_help_is_0() {
+    let scene = Scene::new();
+    for args in
+        [&["nonsense"][..], &[], &["take"], &["port", "80"], &["config", "emacs"], &["up", "--port", "x"]]
+    {
+        let answer = scene.run(args);
+        assert_eq!(answer.code, 64, "{args:?}: {answer:?}");
+        assert!(answer.stdout.is_empty(), "{args:?}");
+    }
+    assert_eq!(scene.run(&["--help"]).code, 0);
+    assert!(scene.run(&["--help"]).stdout.contains("Exit codes"));
+    assert!(scene.run(&["config", "emacs"]).stderr.contains("claude-code"));
+}
+
+#[test]
+fn verbs_say_what_to_try() {
+    let scene = Scene::new();
+    let answer = scene.run(&["take", "api"]);
+    assert_eq!(answer.code, 3);
+    assert!(answer.stderr.contains("`baton up`"), "{}", answer.stderr);
+    scene.up();
+    let answer = scene.run(&["take", "no such window"]);
+    assert_eq!(answer.code, 1);
+    assert!(answer.stderr.contains("baton windows"), "{}", answer.stderr);
+    let answer = scene.run(&["window", "/no/such/folder"]);
+    assert_eq!(answer.code, 64);
+    let answer = scene.run(&["settings", "colour", "red"]);
+    assert_eq!(answer.code, 64);
+    assert!(answer.stderr.contains("routing"), "{}", answer.stderr);
+    assert_eq!(scene.run(&["settings", "routing", "sideways"]).code, 64);
+    assert_eq!(scene.run(&["settings", "routing", "any"]).json()["routing"], "any");
+    assert_eq!(scene.run(&["down"]).code, 0);
+    assert_eq!(scene.run(&["settings", "routing"]).code, 0);
+    assert_eq!(scene.run(&["settings", "routing"]).json(), "any");
+    assert_eq!(scene.run(&["down"]).code, 0, "to stop what does not run is no fault");
+}
+
+#[test]
+fn settings_and_port_outlive_the_coordinator() {
+    let scene = Scene::new();
+    let first = scene.up();
+    assert_eq!(scene.run(&["settings", "toolsets", "debugger,windows"]).code, 0);
+    assert_eq!(scene.run(&["down"]).code, 0);
+    assert_eq!(scene.up().port, first.port);
+    assert_eq!(scene.run(&["settings", "toolsets"]).json(), json!(["debugger", "windows"]));
+}
+
+#[test]
+fn a_client_is_configured_and_restored() {
+    let scene = Scene::new();
+    let file = scene.path(".cursor/mcp.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let text = "{\n    // mine\n    \"mcpServers\": {},\n}\n";
+    std::fs::write(&file, text).unwrap();
+    let printed = scene.run(&["config", "cursor"]).json();
+    assert_eq!(scene.run(&["config", "cursor", "--write"]).code, 0);
+    let written = std::fs::read_to_string(&file).unwrap();
+    let token = scene.run(&["token"]).stdout;
+    assert!(written.contains("// mine") && written.contains(token.trim()), "{written}");
+    assert_eq!(
+        printed["mcpServers"]["baton"]["headers"]["Authorization"],
+        format!("Bearer {}", token.trim())
+    );
+    assert_eq!(scene.run(&["config", "cursor", "--write"]).code, 0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), written);
+    assert_eq!(scene.run(&["config", "cursor", "--remove"]).code, 0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+
+    std::fs::write(&file, "{").unwrap();
+    let broken = scene.run(&["config", "cursor", "--write"]);
+    assert_eq!(broken.code, 65, "{broken:?}");
+    assert!(broken.stderr.contains("nothing was changed"), "{}", broken.stderr);
+}
+
+#[test]
+fn a_command_needs_no_secret_and_no_coordinator() {
+    let scene = Scene::new();
+    for client in ["claude-code", "claude-desktop", "codex", "zed"] {
+        let answer = scene.run(&["config", client, "--stdio"]);
+        assert_eq!(answer.code, 0, "{answer:?}");
+        let token = scene.run(&["token"]).stdout;
+        assert!(answer.stdout.contains(BATON) && !answer.stdout.contains(token.trim()), "{}", answer.stdout);
+    }
+    assert_eq!(scene.run(&["config", "claude-desktop", "--http"]).code, 64);
+    assert_eq!(scene.run(&["status"]).code, 3, "nothing was started");
+}
+
+#[test]
+fn logs_are_shown() {
+    let scene = Scene::new();
+    assert_eq!(scene.run(&["logs"]).code, 1);
+    scene.up();
+    let logs = scene.run(&["logs"]);
+    assert!(logs.stdout.contains("the coordinator answers"), "{logs:?}");
+    let last = Answer::of(scene.command(&["logs", "-n", "1"]).output().unwrap());
+    assert_eq!(last.stdout.lines().count(), 1);
+}
