@@ -83,15 +83,19 @@ pub async fn run(
     // **Invariant:** the generation is written, under the lock, before the port answers.
     let known = home.discovery().map_or(0, |discovery| discovery.generation);
     let generation = before.generation.max(known) + 1;
-    save(&state, |state| state.generation = generation);
+    save(&state, |state| (state.generation, state.stopped) = (generation, false));
 
     let choice = PortChoice::new(options.port, before.port, options.fallback_port);
     let bound = tokio::select! {
-        bound = bind_patiently(choice, &mut announce) => bound?,
+        bound = bind_patiently(home, choice, &mut announce) => bound?,
         () = lock.lost() => return Ok(()),
-        () = ending.cancelled() => return Ok(()),
+        () = ending.cancelled() => {
+            singleton::withdraw_waiting(home);
+            return Ok(());
+        }
     };
     let (port, listeners) = bound;
+    singleton::withdraw_waiting(home);
     save(&state, |state| state.port = Some(port));
 
     let start = to_start(&instance, generation, before);
@@ -103,6 +107,8 @@ pub async fn run(
     let why = daemon.run_until(&lock, &ending).await;
     info!(?why, "the coordinator ends");
     if why == Why::Wished {
+        // For the bridge, and for a window that misses the notice; before any connection ends.
+        save(&daemon.state, |state| state.stopped = true);
         // Fails only when the keeper is gone, and with it everybody to be told.
         let _ = daemon.keeper.announce_down().await;
     }
@@ -150,7 +156,19 @@ impl Daemon {
         let app = App::new(secret, keeper.watch(), edge, control::router(control));
         tokio::spawn(hand_over(keeper.clone(), handover_requests));
         let writer = tokio::spawn(write_saved(saved.clone(), state.clone()));
-        Self { keeper, home, instance, app, ports, saved, orders, state, servers: Vec::new(), closing, writer }
+        Self {
+            keeper,
+            home,
+            instance,
+            app,
+            ports,
+            saved,
+            orders,
+            state,
+            servers: Vec::new(),
+            closing,
+            writer,
+        }
     }
 
     /// Answers on one more port, which is the current one from now on.
@@ -264,6 +282,7 @@ async fn hand_over(keeper: Keeper, mut requests: mpsc::Receiver<HandoverRequest>
 
 /// Listens on the port of our choice; as long as a stranger has it, says so once and keeps trying.
 async fn bind_patiently(
+    home: &Home,
     choice: PortChoice,
     announce: &mut impl FnMut(Handshake),
 ) -> Result<(u16, Vec<TcpListener>), BindError> {
@@ -275,6 +294,9 @@ async fn bind_patiently(
                     is_announced = true;
                     let by = port_owner(port);
                     warn!(port, by, "the port is taken; trying until it is free");
+                    if let Err(error) = singleton::publish_waiting(home, port) {
+                        warn!("cannot write waiting.json: {error}");
+                    }
                     announce(Handshake::PortTaken { port, by });
                 }
                 sleep(BIND_EVERY).await;

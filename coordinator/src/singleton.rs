@@ -13,6 +13,7 @@ use baton_link::home::{DEFAULT_PORT, Home};
 use baton_link::process::own_start_time;
 use baton_proto::discovery::Discovery;
 use baton_proto::ids::InstanceId;
+use baton_proto::start::Waiting;
 use baton_proto::{PROTOCOL, PROTOCOL_MIN};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::{Instant, sleep};
@@ -135,6 +136,8 @@ impl Lock {
 impl PortChoice {
     /// What the user asked for, else what is stored, else what agents remember, else a first start.
     pub fn new(asked: Option<u16>, stored: Option<u16>, remembered: Option<u16>) -> Self {
+        // Any port will do only as long as clients have stored none.
+        let asked = asked.filter(|port| *port != 0 || stored.is_none());
         asked.or(stored).or(remembered).map_or(Self::FirstFree, Self::Fixed)
     }
 
@@ -200,6 +203,18 @@ pub fn publish(home: &Home, discovery: &Discovery) -> io::Result<()> {
     home.replace("discovery.json", &serde_json::to_vec(discovery)?)
 }
 
+/// Lets others know that we have the lock and wait for our port.
+pub fn publish_waiting(home: &Home, port: u16) -> io::Result<()> {
+    let waiting = Waiting { pid: std::process::id(), pid_start: own_start_time(), port };
+    home.replace("waiting.json", &serde_json::to_vec(&waiting)?)
+}
+
+/// See [`publish_waiting`]; whatever an earlier coordinator left is removed as well.
+pub fn withdraw_waiting(home: &Home) {
+    // Mostly it is not there; a stale one is ignored by everybody.
+    let _ = std::fs::remove_file(home.waiting_path());
+}
+
 /// Removes the discovery file when it is still ours: a successor may have written its own.
 pub fn withdraw(home: &Home, instance: &InstanceId) {
     if home.discovery().is_some_and(|discovery| discovery.instance == *instance) {
@@ -249,6 +264,8 @@ mod tests {
     #[test]
     fn a_wish_beats_what_is_stored() {
         assert_eq!(PortChoice::new(Some(1), Some(2), Some(3)), PortChoice::Fixed(1));
+        assert_eq!(PortChoice::new(Some(0), None, None), PortChoice::Fixed(0));
+        assert_eq!(PortChoice::new(Some(0), Some(2), None), PortChoice::Fixed(2));
         assert_eq!(PortChoice::new(None, Some(2), Some(3)), PortChoice::Fixed(2));
         assert_eq!(PortChoice::new(None, None, Some(3)), PortChoice::Fixed(3));
         assert_eq!(PortChoice::new(None, None, None), PortChoice::FirstFree);

@@ -25,6 +25,8 @@ pub struct State {
     pub settings: Settings,
     /// Rotations of the client token.
     pub client_epoch: u32,
+    /// The user stopped the coordinator: agents that were connected do not start another.
+    pub stopped: bool,
     /// What a newer version wrote; kept for it.
     #[serde(flatten)]
     pub other: serde_json::Map<String, serde_json::Value>,

@@ -13,6 +13,8 @@ pub(super) async fn run(verb: &str, window: &str) -> Done {
     let path = format!("/v1/windows/{}/{verb}", percent_encode(&target));
     let outcome: Outcome = running().await?.post(&path, &json!({})).await?;
     let state = match outcome.state {
+        // Its place is held until its new agent is there.
+        _ if verb == "restart" => "restarts",
         WindowState::Live => "is live",
         WindowState::Standby => "is standby",
         WindowState::Off => "is off",

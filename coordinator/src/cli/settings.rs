@@ -7,7 +7,7 @@ use baton_proto::discovery::Role;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Done, Failed, exit, output, parse_port, started};
+use super::{Done, Failed, exit, output, parse_port, started, url};
 
 #[derive(Debug, Args)]
 pub(crate) struct PortArgument {
@@ -37,7 +37,14 @@ pub(super) async fn port(argument: PortArgument) -> Done {
         return Err(Failed::new(exit::USAGE, "a port is a number from 1024 to 65535"));
     }
     let change = PortChange { port: argument.port };
-    let changed: PortChanged = started(None).await?.post("/v1/port", &change).await?;
+    let changed: PortChanged = match find(&Home::from_env()?).await {
+        Ok(mut connection) => connection.post("/v1/port", &change).await?,
+        // It is not there, or waits for a port that somebody else holds: it starts on the new one.
+        Err(FindError::NotRunning | FindError::PortTaken { .. }) => {
+            PortChanged { url: url(started(Some(argument.port)).await?.hello().port) }
+        }
+        Err(error) => return Err(error.into()),
+    };
     output::line(changed.url);
     output::note(
         "write the new URL into your clients' configuration, for example with `baton config CLIENT --write`",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_link::find::{FindError, find};
+use baton_link::find::{FindError, end_waiting, find};
 use baton_link::home::Home;
 use baton_link::process::is_running;
 use serde_json::json;
@@ -30,6 +30,10 @@ pub(super) async fn down() -> Done {
         Ok(connection) => connection,
         Err(FindError::NotRunning) => {
             output::note("no coordinator runs");
+            return Ok(());
+        }
+        Err(FindError::PortTaken { .. }) if end_waiting(&home).await => {
+            output::note("the coordinator, which waited for its port, has ended");
             return Ok(());
         }
         Err(error) => return Err(error.into()),

@@ -134,9 +134,13 @@ async fn supervise(child: &mut Child, signals: &mut Signals) -> Ended {
 fn print_reports(stdout: tokio::process::ChildStdout) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move {
         let mut lines = BufReader::new(stdout).lines();
+        let mut last = None;
         while let Ok(Some(line)) = lines.next_line().await {
-            if let Some(text) = serde_json::from_str(&line).ok().as_ref().and_then(describe) {
-                output::note(text);
+            let text = serde_json::from_str(&line).ok().as_ref().and_then(describe);
+            // A change that people cannot see, such as a new term, is none.
+            if let Some(text) = text.filter(|text| last.as_ref() != Some(text)) {
+                output::note(&text);
+                last = Some(text);
             }
         }
     })
