@@ -25,6 +25,8 @@ pub(crate) struct Adapter {
     pub(crate) tells_exit_code: bool,
     /// Evaluated once in a program that was attached to, to take a delay out of its answers.
     pub(crate) attach_tuning: Option<&'static str>,
+    /// A request of its own, sent with the configuration.
+    pub(crate) extra_request: Option<(&'static str, &'static str)>,
     /// Makes a plan out of a configuration.
     plan: fn(&Adapter, &Start, &DebuggerOptions) -> Result<Plan, DebugError>,
 }
@@ -88,6 +90,11 @@ pub(crate) static ADAPTERS: &[Adapter] = &[Adapter {
     // The debuggee's end of pydevd's socket writes head and body apart; without TCP_NODELAY the body waits
     // for an acknowledgement that is delayed by 40 ms.
     attach_tuning: Some(PYDEVD_NODELAY),
+    // By default a condition that fails when it is evaluated counts as false, and nobody is told.
+    extra_request: Some((
+        "setDebuggerProperty",
+        r#"{"skipSuspendOnBreakpointException": [], "skipPrintBreakpointException": []}"#,
+    )),
     plan: plan_debugpy,
 }];
 
@@ -255,7 +262,8 @@ fn adapter_programs(
         path,
         args: vec![OsString::from("-c"), OsString::from(QUICKACK)],
         cwd: options.folders.first().cloned(),
-        env: Vec::new(),
+        // The program inherits it: without it each start prints four lines about frozen modules.
+        env: vec![("PYDEVD_DISABLE_FILE_VALIDATION".into(), Some("1".into()))],
     };
     Ok(pythons.into_iter().map(program).collect())
 }

@@ -7,8 +7,8 @@ use crate::debug::breakpoints::SessionKey;
 use crate::debug::handles::Handles;
 use crate::debug::session::capture::Captured;
 use crate::debug::types::{
-    Evaluated, Frame, MAX_TOP_VARIABLES, MAX_VALUE_LEN, OutputTail, Scope, ScopeVariables, SessionId, Source,
-    StopEvent, Variable,
+    Evaluated, Frame, MAX_TOP_VALUE_LEN, MAX_TOP_VARIABLES, OutputTail, Scope, ScopeVariables, SessionId,
+    Source, StopEvent, Variable,
 };
 
 /// Longest result of an evaluation that is told, in bytes.
@@ -85,7 +85,11 @@ fn scope_variables(captured: &Captured, key: SessionKey, ids: &mut Ids) -> Optio
     let bodies = captured.variables["variables"].as_array()?;
     Some(ScopeVariables {
         scope_name: captured.scope["name"].as_str()?.to_owned(),
-        variables: bodies.iter().take(MAX_TOP_VARIABLES).map(|body| variable(body, key, ids)).collect(),
+        variables: bodies
+            .iter()
+            .take(MAX_TOP_VARIABLES)
+            .map(|body| variable(body, key, ids, MAX_TOP_VALUE_LEN))
+            .collect(),
         omitted: bodies.len().saturating_sub(MAX_TOP_VARIABLES),
     })
 }
@@ -111,11 +115,11 @@ pub(crate) fn scope(body: &Value, key: SessionKey, ids: &mut Ids) -> Scope {
     }
 }
 
-/// A variable.
-pub(crate) fn variable(body: &Value, key: SessionKey, ids: &mut Ids) -> Variable {
+/// A variable; its value is cut at `max_len` bytes.
+pub(crate) fn variable(body: &Value, key: SessionKey, ids: &mut Ids, max_len: usize) -> Variable {
     Variable {
         name: body["name"].as_str().unwrap_or_default().to_owned(),
-        value: cut(body["value"].as_str().unwrap_or_default(), MAX_VALUE_LEN),
+        value: cut(body["value"].as_str().unwrap_or_default(), max_len),
         type_name: text(&body["type"]),
         variables_reference: ids.reference(key, body),
         evaluate_name: text(&body["evaluateName"]),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use crate::debug::adapters::{Adapter, Plan, StartKind};
+use crate::debug::adapters::{Adapter, Plan, Reach, StartKind};
 use crate::debug::breakpoints::{Binding, Wanted};
 use crate::debug::dap::{Incoming, Reply, Request, Response};
 use crate::debug::session::capture::{Capture, Captured, Step};
@@ -135,6 +135,9 @@ pub(crate) struct Session {
     kind: StartKind,
     arguments: Value,
     no_debug: bool,
+    /// The adapter serves this session only. A shared one must not be told farewell after `terminated`: debugpy's
+    /// dies, with all its sessions, when the connection goes before its answer is out.
+    owns_adapter: bool,
     /// Evaluated at the first stop; see [`Adapter::attach_tuning`].
     tuning: Option<&'static str>,
     phase: Phase,
@@ -173,6 +176,7 @@ impl Session {
             kind: plan.kind,
             arguments: plan.arguments.clone(),
             no_debug: plan.no_debug,
+            owns_adapter: matches!(plan.reach, Reach::Stdio(_)),
             tuning,
             phase: Phase::Starting,
             last_seq: 0,
@@ -387,6 +391,10 @@ impl Session {
                 defaults.map(|filter| filter["filter"].clone()).collect()
             })
             .unwrap_or_default();
+        if let Some((command, arguments)) = self.adapter.extra_request {
+            let arguments = serde_json::from_str(arguments).unwrap_or_default();
+            self.send(command, arguments, Purpose::Nothing);
+        }
         self.send("setExceptionBreakpoints", json!({"filters": filters}), Purpose::Exceptions);
     }
 
@@ -571,7 +579,7 @@ impl Session {
         let may_exit_code_come =
             self.exit_code.is_none() && self.adapter.tells_exit_code && self.kind == StartKind::Launch;
         if self.phase == Phase::Terminating {
-            self.end(Ending::Asked);
+            // The answer to `disconnect` is still to come.
         } else if may_exit_code_come {
             self.terminated = true;
             self.deadline = Some((now + EXIT_CODE_GRACE, Ending::Plain));
@@ -623,7 +631,8 @@ impl Session {
     }
 
     fn end(&mut self, how: Ending) {
-        if self.phase != Phase::Terminating && self.last_seq > 0 && !matches!(how, Ending::Lost(_)) {
+        let is_farewell_due = self.owns_adapter && self.phase != Phase::Terminating && self.last_seq > 0;
+        if is_farewell_due && !matches!(how, Ending::Lost(_)) {
             let arguments = self.disconnect_arguments();
             self.send("disconnect", arguments, Purpose::Nothing);
         }

@@ -279,6 +279,9 @@ pub struct Variable {
     pub indexed_variables: Option<i64>,
 }
 
+/// Longest value of a variable told with a stop, in bytes: most are looked at by nobody.
+pub const MAX_TOP_VALUE_LEN: usize = 200;
+
 /// Longest value of a variable that is told, in bytes; `evaluate` gives the whole.
 pub const MAX_VALUE_LEN: usize = 1024;
 

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::debug::types::MAX_VALUE_LEN;
+
 use super::{
     Breakpoint, DebugError, Engine, Evaluate, Evaluated, Input, Lookup, MAX_VARIABLES, Paging, PathBuf,
     Phase, RemoveBreakpoint, Resume, Scope, SessionKey, SetBreakpoint, Ticket, Variables, Wait, from_dap,
@@ -196,7 +198,10 @@ impl Engine {
         let start = paging.start.unwrap_or(0).min(bodies.len());
         let page = &bodies[start..bodies.len().min(start.saturating_add(count))];
         Variables {
-            variables: page.iter().map(|body| from_dap::variable(body, key, &mut self.ids)).collect(),
+            variables: page
+                .iter()
+                .map(|body| from_dap::variable(body, key, &mut self.ids, MAX_VALUE_LEN))
+                .collect(),
             omitted: bodies.len() - start - page.len(),
         }
     }

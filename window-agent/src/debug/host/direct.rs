@@ -1,12 +1,16 @@
 //! Reaches adapters without an editor: spawns or connects, hands messages over, and leaves nothing behind.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
 use tokio::process::{Child, ChildStderr};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -92,7 +96,7 @@ async fn run_connected(host: &str, port: u16, over: &CancellationToken, inbox: &
         tracing::warn!(%error, "cannot set TCP_NODELAY on a connection to an adapter");
     }
     let (read, write) = stream.into_split();
-    let Connection { outgoing, mut incoming, writer } = Connection::new(read, write);
+    let Connection { outgoing, mut incoming, writer } = Connection::new(QuickRead(read), write);
     inbox.tell(FromHost::Reached(outgoing)).await;
     loop {
         tokio::select! {
@@ -109,6 +113,23 @@ async fn run_connected(host: &str, port: u16, over: &CancellationToken, inbox: &
                 break;
             }
         }
+    }
+}
+
+/// Acknowledges at once what it reads: an adapter that writes two messages in a row without TCP_NODELAY holds the
+/// second one back until then, and by default that is 40 ms later. The option is not permanent.
+struct QuickRead(OwnedReadHalf);
+
+impl AsyncRead for QuickRead {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let poll = Pin::new(&mut self.0).poll_read(context, buffer);
+        #[cfg(target_os = "linux")]
+        let _ = rustix::net::sockopt::set_tcp_quickack(self.0.as_ref(), true);
+        poll
     }
 }
 
