@@ -25,6 +25,7 @@ mod post;
 pub(crate) mod revision;
 mod route;
 mod session;
+pub mod stdio;
 mod streams;
 mod windows_tools;
 

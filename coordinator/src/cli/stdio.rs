@@ -1,8 +1,11 @@
 //! `baton stdio`: MCP over standard input and output.
 
+use baton_link::find::FindOptions;
+use baton_link::home::Home;
 use clap::Args;
 
-use super::{Done, Failed, exit};
+use super::Done;
+use crate::mcp::stdio::{self, Options};
 
 #[derive(Debug, Args)]
 pub(crate) struct StdioOptions {
@@ -12,6 +15,16 @@ pub(crate) struct StdioOptions {
 }
 
 pub(super) async fn run(options: StdioOptions) -> Done {
-    let _ = options.window;
-    Err(Failed::new(exit::UNAVAILABLE, "the bridge is not part of this build"))
+    let find = FindOptions::new(Home::from_env()?);
+    // A folder may be given as a person types it.
+    let absolute = |window: String| match std::path::Path::new(&window).canonicalize() {
+        Ok(path) if window.contains(std::path::is_separator) || window == "." => {
+            path.to_string_lossy().into_owned()
+        }
+        _ => window,
+    };
+    let options =
+        Options { find, window: options.window.map(absolute), folder: std::env::current_dir().ok() };
+    stdio::run(options, tokio::io::stdin(), tokio::io::stdout()).await;
+    Ok(())
 }

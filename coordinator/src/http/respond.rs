@@ -179,7 +179,7 @@ pub(crate) fn tool_content(era: Era, content: &Value, is_error: bool) -> Value {
     result
 }
 
-fn rpc_error_bytes(id: Option<&RawValue>, error: &RpcError) -> Vec<u8> {
+pub(crate) fn rpc_error_bytes(id: Option<&RawValue>, error: &RpcError) -> Vec<u8> {
     let mut object = json!({ "code": error.code, "message": error.message });
     if let Some(data) = &error.data {
         object["data"] = data.clone();

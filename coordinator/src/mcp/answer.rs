@@ -109,7 +109,7 @@ impl Drop for Events {
 }
 
 /// True when one of the events answers the request `id`.
-fn has_answer(events: &[u8], id: &RawValue) -> bool {
+pub(crate) fn has_answer(events: &[u8], id: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct Head<'a> {
         #[serde(borrow, default)]
