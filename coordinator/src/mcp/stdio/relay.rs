@@ -88,6 +88,11 @@ impl Task {
         }
     }
 
+    /// True when it must not be carried out twice.
+    fn may_act(&self) -> bool {
+        self.method == "tools/call" && self.name.as_deref() != Some("list_windows")
+    }
+
     fn era(&self) -> Era {
         if self.revision.is_some() { Era::Stateless } else { Era::Sessions(Revision::ASSUMED) }
     }
@@ -137,7 +142,7 @@ impl Relay {
             };
             match progress {
                 Progress::Complete => return,
-                Progress::Lost if task.method == "tools/call" => {
+                Progress::Lost if task.may_act() => {
                     let failure = outcome_unknown();
                     return self.say(tool_failure_bytes(task.era(), &task.id, &failure)).await;
                 }

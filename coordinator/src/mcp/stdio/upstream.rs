@@ -99,6 +99,11 @@ impl Upstream {
     }
 
     async fn connection(&self, may_start: bool) -> Result<Connection, FindError> {
+        // The runtime looks at its sockets when a task yields: a coordinator that died before this call was made
+        // is noticed before anything is written to it, and the call is not lost.
+        for _ in 0..2 {
+            tokio::task::yield_now().await;
+        }
         if let Some(connection) = self.idle_connection() {
             return Ok(connection);
         }
