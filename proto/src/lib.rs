@@ -7,11 +7,13 @@
 //! | [`control`] | agent, command line <-> coordinator, JSON over HTTP under `/v1` |
 //! | [`edge`] | coordinator -> agent: the headers on a forwarded MCP call, and the refusals |
 //! | [`start`] | a coordinator that starts -> whoever started it |
+//! | [`shim`] | agent <-> VS Code extension, JSON-RPC over stdio |
 
 pub mod control;
 pub mod discovery;
 pub mod edge;
 pub mod ids;
+pub mod shim;
 pub mod start;
 
 /// Version of the control protocol this build speaks.

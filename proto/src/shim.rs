@@ -1,0 +1,404 @@
+//! Window agent <-> VS Code extension: JSON-RPC over the agent's standard input and output, `Content-Length` framed.
+//!
+//! The extension starts the agent as its child. The extension knows VS Code and nothing else; the agent knows
+//! everything else and no VS Code. The TypeScript types are generated from this file into
+//! `vscode-shim/src/protocol.ts`; a test of this crate fails when the two drift apart.
+//!
+//! Fields an older side does not know are ignored, and new ones are optional.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::control::{Outcome, PortChange, PortChanged, Settings, SettingsChange, Status, WindowRef, WindowState};
+use crate::ids::WindowId;
+
+/// A call that is answered.
+pub trait Request {
+    /// Its name on the wire.
+    const METHOD: &'static str;
+    /// What it takes.
+    type Params: Serialize + DeserializeOwned;
+    /// What it gives.
+    type Answer: Serialize + DeserializeOwned;
+}
+
+/// A message that is not answered.
+pub trait Notification {
+    /// Its name on the wire.
+    const METHOD: &'static str;
+    /// What it says.
+    type Params: Serialize + DeserializeOwned;
+}
+
+/// One line of the contract, for the generator of TypeScript types.
+#[derive(Debug)]
+pub struct Method {
+    /// Name of the marker type.
+    pub name: &'static str,
+    /// Name on the wire.
+    pub method: &'static str,
+    /// What it takes.
+    pub params: Schema,
+    /// What it gives; `None` for a notification.
+    pub answer: Option<Schema>,
+}
+
+macro_rules! contract {
+    (
+        requests { $($(#[$request_doc:meta])* $request:ident = $request_method:literal: $take:ty => $give:ty;)* }
+        notifications { $($(#[$notice_doc:meta])* $notice:ident = $notice_method:literal: $say:ty;)* }
+    ) => {
+        $(
+            $(#[$request_doc])*
+            #[derive(Debug)]
+            pub enum $request {}
+            impl Request for $request {
+                const METHOD: &'static str = $request_method;
+                type Params = $take;
+                type Answer = $give;
+            }
+        )*
+        $(
+            $(#[$notice_doc])*
+            #[derive(Debug)]
+            pub enum $notice {}
+            impl Notification for $notice {
+                const METHOD: &'static str = $notice_method;
+                type Params = $say;
+            }
+        )*
+        /// The whole contract.
+        pub fn contract(generator: &mut SchemaGenerator) -> Vec<Method> {
+            vec![
+                $(Method {
+                    name: stringify!($request),
+                    method: $request_method,
+                    params: generator.subschema_for::<$take>(),
+                    answer: Some(generator.subschema_for::<$give>()),
+                },)*
+                $(Method {
+                    name: stringify!($notice),
+                    method: $notice_method,
+                    params: generator.subschema_for::<$say>(),
+                    answer: None,
+                },)*
+            ]
+        }
+    };
+}
+
+contract! {
+    requests {
+        // Extension -> agent.
+        /// The user presses take, start, stop or restart.
+        Act = "window/act": Action => Outcome;
+        /// R8.
+        SetAutoStart = "window/setAutoStart": AutoStart => Outcome;
+        /// Everything there is to list: windows, URL, port.
+        GetStatus = "baton/status": Nothing => Status;
+        /// The user moves the coordinator to another port.
+        ChangePort = "baton/changePort": PortChange => PortChanged;
+        /// Settings of the user's that belong to the coordinator.
+        ChangeSettings = "baton/changeSettings": SettingsChange => Settings;
+        /// The AI clients there are configurations for.
+        ListClients = "baton/clients": Nothing => Clients;
+        /// The configuration that one client wants.
+        GetClientConfig = "baton/clientConfig": ClientConfigWish => ClientConfig;
+        /// URL and token for VS Code's own MCP client.
+        GetEndpoint = "baton/endpoint": Nothing => Endpoint;
+
+        // Agent -> extension.
+        /// An AI client asks for this window; the user is asked.
+        AskHandover = "window/askHandover": HandoverQuestion => HandoverAnswer;
+        /// Starts a launch configuration or a compound.
+        StartInEditor = "debug/start": EditorStart => EditorStarted;
+        /// Sends a DAP request to a session.
+        RequestInEditor = "debug/request": EditorRequest => EditorResponse;
+        /// Ends a session.
+        StopInEditor = "debug/stop": EditorSessionRef => Nothing;
+        /// Adds a breakpoint to the editor's.
+        AddEditorBreakpoint = "debug/addBreakpoint": EditorBreakpoint => EditorBreakpoint;
+        /// Removes breakpoints of the editor.
+        RemoveEditorBreakpoints = "debug/removeBreakpoints": EditorBreakpointIds => Nothing;
+    }
+    notifications {
+        // Extension -> agent.
+        /// Sent by a timer of the extension host's event loop, and at once when something in it changed: it
+        /// feeds the heartbeats, so that a host that hangs is noticed (R10).
+        Beat = "window/beat": WindowBeat;
+        /// A debug session of the editor began.
+        EditorSessionBegan = "debug/sessionBegan": EditorSession;
+        /// A message between the editor and an adapter.
+        EditorSessionMessage = "debug/message": EditorMessage;
+        /// A debug session of the editor is over.
+        EditorSessionEnded = "debug/sessionEnded": EditorSessionRef;
+        /// All breakpoints of the editor; at the start and after every change.
+        EditorBreakpointsChanged = "debug/breakpoints": EditorBreakpoints;
+
+        // Agent -> extension.
+        /// First message, and after every change: what the status bar shows.
+        StandingChanged = "window/standing": Standing;
+    }
+}
+
+/// No content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Nothing {}
+
+/// Where this window stands, as the status bar shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Standing {
+    /// Where it stands; null while the agent has no coordinator.
+    pub state: Option<WindowState>,
+    /// The live window.
+    pub live: Option<WindowRef>,
+    /// Why, in a few words.
+    pub why: String,
+    /// The URL for clients; null while it is not known.
+    pub url: Option<String>,
+    /// What a person has to do something about.
+    pub problem: Option<Problem>,
+}
+
+/// Something that keeps Baton from working and that a person can mend.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// Stable: `port_taken`, `coordinator_unreachable`, ...
+    pub code: String,
+    /// One sentence that says what to try.
+    pub message: String,
+}
+
+/// What the user can do to a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// R4.
+    Take,
+    /// R4, for a window that is off.
+    Start,
+    /// R5.
+    Stop,
+    /// R7.
+    Restart,
+}
+
+/// A verb and the window it is meant for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Action {
+    /// What to do.
+    pub verb: Verb,
+    /// To which window; absent: to this one.
+    #[serde(default)]
+    pub window: Option<WindowId>,
+}
+
+/// The window's auto-start setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AutoStart {
+    /// On or off.
+    pub auto_start: bool,
+}
+
+/// A sign of life of the extension host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowBeat {
+    /// Whether the window is focused.
+    pub focused: bool,
+    /// Name of the window.
+    pub name: String,
+    /// Its absolute folders.
+    pub folders: Vec<String>,
+    /// Whether the user trusts the workspace; without trust nothing is debugged.
+    pub trusted: bool,
+}
+
+/// The AI clients there are configurations for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Clients {
+    /// In the order to show them.
+    pub clients: Vec<ClientName>,
+}
+
+/// An AI client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientName {
+    /// As `baton config` takes it.
+    pub id: String,
+    /// For people.
+    pub label: String,
+}
+
+/// Which client's configuration is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientConfigWish {
+    /// [`ClientName::id`].
+    pub client: String,
+    /// How the client reaches Baton; absent: what works best for it.
+    #[serde(default)]
+    pub transport: Option<Transport>,
+}
+
+/// How a client reaches Baton.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// By the URL, with the token.
+    Http,
+    /// By a command, without a secret.
+    Stdio,
+}
+
+/// What to paste into a client's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientConfig {
+    /// The same that `baton config` prints.
+    pub text: String,
+}
+
+/// Where MCP is served.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Endpoint {
+    /// The stable URL.
+    pub url: String,
+    /// The client token; for the `Authorization` header.
+    pub token: String,
+}
+
+/// Who asks for this window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HandoverQuestion {
+    /// Name of the AI client.
+    pub client: String,
+}
+
+/// What the user says to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HandoverAnswer {
+    /// True: make this window live.
+    pub agreed: bool,
+}
+
+/// What to start in the editor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorStart {
+    /// Handed back in [`EditorSession::start`] by the sessions that come of it.
+    pub start: String,
+    /// Name in launch.json; also of a compound.
+    pub name: String,
+    /// A configuration that is in no file; wins over `name`.
+    #[serde(default)]
+    pub configuration: Option<Map<String, Value>>,
+    /// The folder whose launch.json is meant; absent: any folder that has the name.
+    #[serde(default)]
+    pub folder: Option<String>,
+    /// Run without debugging.
+    #[serde(default)]
+    pub no_debug: bool,
+}
+
+/// How the start went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorStarted {
+    /// Why nothing runs; null when it does.
+    pub failure: Option<Problem>,
+}
+
+/// A session of the editor, by its id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorSessionRef {
+    /// VS Code's id of the session.
+    pub session: String,
+}
+
+/// A debug session of the editor, whoever started it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorSession {
+    /// VS Code's id of the session.
+    pub session: String,
+    /// The session it is a child of.
+    pub parent: Option<String>,
+    /// Name of its configuration.
+    pub name: String,
+    /// Type of its configuration.
+    pub kind: String,
+    /// [`EditorStart::start`], when it came of one.
+    pub start: Option<String>,
+    /// `launch` or `attach`.
+    pub request: String,
+}
+
+/// A DAP request for an adapter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorRequest {
+    /// VS Code's id of the session.
+    pub session: String,
+    /// The DAP command.
+    pub command: String,
+    /// Its arguments.
+    #[serde(default)]
+    pub arguments: Value,
+}
+
+/// The answer of the adapter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorResponse {
+    /// Body of a successful response.
+    #[serde(default)]
+    pub body: Value,
+    /// What the adapter said when it refused.
+    #[serde(default)]
+    pub refusal: Option<String>,
+}
+
+/// A DAP message between the editor and an adapter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorMessage {
+    /// VS Code's id of the session.
+    pub session: String,
+    /// True when the adapter sent it, false when the editor did.
+    pub from_adapter: bool,
+    /// The message.
+    pub message: Value,
+}
+
+/// A breakpoint of the editor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorBreakpoint {
+    /// VS Code's id; empty for one that is to be added.
+    #[serde(default)]
+    pub id: String,
+    /// Absolute path.
+    pub path: String,
+    /// 1-based.
+    pub line: u32,
+    /// 1-based.
+    #[serde(default)]
+    pub column: Option<u32>,
+    /// False when the user switched it off.
+    pub enabled: bool,
+    /// Stop only when this expression is true.
+    #[serde(default)]
+    pub condition: Option<String>,
+    /// Stop only at some hits.
+    #[serde(default)]
+    pub hit_condition: Option<String>,
+    /// Log this instead of stopping.
+    #[serde(default)]
+    pub log_message: Option<String>,
+}
+
+/// All breakpoints of the editor that are in source files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorBreakpoints {
+    /// In VS Code's order.
+    pub breakpoints: Vec<EditorBreakpoint>,
+}
+
+/// Breakpoints of the editor, by their ids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorBreakpointIds {
+    /// VS Code's ids.
+    pub ids: Vec<String>,
+}

@@ -1,0 +1,356 @@
+// What crosses the channel between the agent and this extension.
+// Generated from proto/src/shim.rs; never edited by hand.
+
+import { NotificationType, RequestType } from 'vscode-jsonrpc/node';
+
+/** A verb and the window it is meant for. */
+export interface Action {
+    /** What to do. */
+    verb: Verb;
+    /** To which window; absent: to this one. */
+    window?: WindowId | null;
+}
+
+/** Whether an AI client may move the live place. */
+export type AiHandover = 'ask' | 'always' | 'never';
+
+/** The window's auto-start setting. */
+export interface AutoStart {
+    /** On or off. */
+    auto_start: boolean;
+}
+
+/** What to paste into a client's file. */
+export interface ClientConfig {
+    /** The same that `baton config` prints. */
+    text: string;
+}
+
+/** Which client's configuration is wanted. */
+export interface ClientConfigWish {
+    /** `ClientName::id`. */
+    client: string;
+    /** How the client reaches Baton; absent: what works best for it. */
+    transport?: Transport | null;
+}
+
+/** An AI client. */
+export interface ClientName {
+    /** As `baton config` takes it. */
+    id: string;
+    /** For people. */
+    label: string;
+}
+
+/** The AI clients there are configurations for. */
+export interface Clients {
+    /** In the order to show them. */
+    clients: ClientName[];
+}
+
+/** A breakpoint of the editor. */
+export interface EditorBreakpoint {
+    /** 1-based. */
+    column?: number | null;
+    /** Stop only when this expression is true. */
+    condition?: string | null;
+    /** False when the user switched it off. */
+    enabled: boolean;
+    /** Stop only at some hits. */
+    hit_condition?: string | null;
+    /** VS Code's id; empty for one that is to be added. */
+    id?: string;
+    /** 1-based. */
+    line: number;
+    /** Log this instead of stopping. */
+    log_message?: string | null;
+    /** Absolute path. */
+    path: string;
+}
+
+/** Breakpoints of the editor, by their ids. */
+export interface EditorBreakpointIds {
+    /** VS Code's ids. */
+    ids: string[];
+}
+
+/** All breakpoints of the editor that are in source files. */
+export interface EditorBreakpoints {
+    /** In VS Code's order. */
+    breakpoints: EditorBreakpoint[];
+}
+
+/** A DAP message between the editor and an adapter. */
+export interface EditorMessage {
+    /** True when the adapter sent it, false when the editor did. */
+    from_adapter: boolean;
+    /** The message. */
+    message: unknown;
+    /** VS Code's id of the session. */
+    session: string;
+}
+
+/** A DAP request for an adapter. */
+export interface EditorRequest {
+    /** Its arguments. */
+    arguments?: unknown;
+    /** The DAP command. */
+    command: string;
+    /** VS Code's id of the session. */
+    session: string;
+}
+
+/** The answer of the adapter. */
+export interface EditorResponse {
+    /** Body of a successful response. */
+    body?: unknown;
+    /** What the adapter said when it refused. */
+    refusal?: string | null;
+}
+
+/** A debug session of the editor, whoever started it. */
+export interface EditorSession {
+    /** Type of its configuration. */
+    kind: string;
+    /** Name of its configuration. */
+    name: string;
+    /** The session it is a child of. */
+    parent?: string | null;
+    /** `launch` or `attach`. */
+    request: string;
+    /** VS Code's id of the session. */
+    session: string;
+    /** `EditorStart::start`, when it came of one. */
+    start?: string | null;
+}
+
+/** A session of the editor, by its id. */
+export interface EditorSessionRef {
+    /** VS Code's id of the session. */
+    session: string;
+}
+
+/** What to start in the editor. */
+export interface EditorStart {
+    /** A configuration that is in no file; wins over `name`. */
+    configuration?: Record<string, unknown> | null;
+    /** The folder whose launch.json is meant; absent: any folder that has the name. */
+    folder?: string | null;
+    /** Name in launch.json; also of a compound. */
+    name: string;
+    /** Run without debugging. */
+    no_debug?: boolean;
+    /** Handed back in `EditorSession::start` by the sessions that come of it. */
+    start: string;
+}
+
+/** How the start went. */
+export interface EditorStarted {
+    /** Why nothing runs; null when it does. */
+    failure?: Problem | null;
+}
+
+/** Where MCP is served. */
+export interface Endpoint {
+    /** The client token; for the `Authorization` header. */
+    token: string;
+    /** The stable URL. */
+    url: string;
+}
+
+/** What the user says to it. */
+export interface HandoverAnswer {
+    /** True: make this window live. */
+    agreed: boolean;
+}
+
+/** Who asks for this window. */
+export interface HandoverQuestion {
+    /** Name of the AI client. */
+    client: string;
+}
+
+/** No content. */
+export type Nothing = Record<string, never>;
+
+/** Answer to a command of the user. */
+export interface Outcome {
+    /** Where it stands now. */
+    state: WindowState;
+    /** Its term when it is live. */
+    term?: Term | null;
+    /** The window it was done to. */
+    window: WindowRef;
+}
+
+/** The user moves the coordinator to another port. */
+export interface PortChange {
+    /** 1024 or higher. */
+    port: number;
+}
+
+/** The coordinator listens on the new port; the old one answers until the last client left it or it ends. */
+export interface PortChanged {
+    /** The new URL. */
+    url: string;
+}
+
+/** Something that keeps Baton from working and that a person can mend. */
+export interface Problem {
+    /** Stable: `port_taken`, `coordinator_unreachable`, ... */
+    code: string;
+    /** One sentence that says what to try. */
+    message: string;
+}
+
+/** Which windows a call on `/mcp` may name. */
+export type Routing = 'live' | 'any';
+
+/** Settings of the coordinator, kept in `state.json`. */
+export interface Settings {
+    /** See `AiHandover`. */
+    ai_handover?: AiHandover;
+    /** R12. */
+    follow_focus?: boolean;
+    /** How long a call waits for a live window, in milliseconds. */
+    hold_calls_ms?: number;
+    /** See `Routing`. */
+    routing?: Routing;
+    /** Toolsets offered to a client that does not ask for others. */
+    toolsets?: string[];
+}
+
+/** A change of `Settings`; absent fields stay. */
+export interface SettingsChange {
+    /** See `Settings::ai_handover`. */
+    ai_handover?: AiHandover | null;
+    /** See `Settings::follow_focus`. */
+    follow_focus?: boolean | null;
+    /** See `Settings::hold_calls_ms`. */
+    hold_calls_ms?: number | null;
+    /** See `Settings::routing`. */
+    routing?: Routing | null;
+    /** See `Settings::toolsets`. */
+    toolsets?: string[] | null;
+}
+
+/** Where this window stands, as the status bar shows it. */
+export interface Standing {
+    /** The live window. */
+    live?: WindowRef | null;
+    /** What a person has to do something about. */
+    problem?: Problem | null;
+    /** Where it stands; null while the agent has no coordinator. */
+    state?: WindowState | null;
+    /** The URL for clients; null while it is not known. */
+    url?: string | null;
+    /** Why, in a few words. */
+    why: string;
+}
+
+/** `baton status --json` while the coordinator runs. Scripts depend on the names. */
+export interface Status {
+    /** The window whose place is held (R6, R9). */
+    awaiting?: WindowId | null;
+    /** Its generation. */
+    generation: number;
+    /** The live window. */
+    live?: WindowId | null;
+    /** Process id of the coordinator. */
+    pid: number;
+    /** Its port. */
+    port: number;
+    /** Always true in an answer; false is what the command line prints when there is none. */
+    running: boolean;
+    /** Its term. */
+    term?: Term | null;
+    /** The URL for clients. */
+    url: string;
+    /** Version of its program. */
+    version: string;
+    /** All windows, ordered by id. */
+    windows: WindowStatus[];
+}
+
+/** The right to be live, ordered and strictly growing; on the wire `generation, seq`. */
+export type Term = [number, number];
+
+/** How a client reaches Baton. */
+export type Transport = 'http' | 'stdio';
+
+/** What the user can do to a window. */
+export type Verb = 'take' | 'start' | 'stop' | 'restart';
+
+/** A sign of life of the extension host. */
+export interface WindowBeat {
+    /** Whether the window is focused. */
+    focused: boolean;
+    /** Its absolute folders. */
+    folders: string[];
+    /** Name of the window. */
+    name: string;
+    /** Whether the user trusts the workspace; without trust nothing is debugged. */
+    trusted: boolean;
+}
+
+/** The id of a window. It survives reloads of the window and restarts of its agent.  **Invariant:** 1 to 64 characters out of `A-Za-z0-9_-`, so that it can stand in a URL path and a file name. */
+export type WindowId = string;
+
+/** What a window is. */
+export type WindowKind = 'vscode' | 'headless';
+
+/** A window, named. */
+export interface WindowRef {
+    /** Its id. */
+    id: WindowId;
+    /** Its name. */
+    name: string;
+}
+
+/** Where a window stands. */
+export type WindowState = 'live' | 'standby' | 'off';
+
+/** One window of `Status`. */
+export interface WindowStatus {
+    /** Its auto-start setting. */
+    auto_start: boolean;
+    /** Ids of its MCP debug sessions. */
+    debug_sessions: string[];
+    /** Its absolute folders. */
+    folders: string[];
+    /** Its id. */
+    id: WindowId;
+    /** VS Code or headless. */
+    kind: WindowKind;
+    /** When it was focused last, RFC 3339 in UTC; null when never. */
+    last_focus?: string | null;
+    /** Its name. */
+    name: string;
+    /** Process id of its agent. */
+    pid: number;
+    /** False while it is suspect (R10). */
+    responsive: boolean;
+    /** Where it stands. */
+    state: WindowState;
+}
+
+export const Act = new RequestType<Action, Outcome, void>('window/act');
+export const SetAutoStart = new RequestType<AutoStart, Outcome, void>('window/setAutoStart');
+export const GetStatus = new RequestType<Nothing, Status, void>('baton/status');
+export const ChangePort = new RequestType<PortChange, PortChanged, void>('baton/changePort');
+export const ChangeSettings = new RequestType<SettingsChange, Settings, void>('baton/changeSettings');
+export const ListClients = new RequestType<Nothing, Clients, void>('baton/clients');
+export const GetClientConfig = new RequestType<ClientConfigWish, ClientConfig, void>('baton/clientConfig');
+export const GetEndpoint = new RequestType<Nothing, Endpoint, void>('baton/endpoint');
+export const AskHandover = new RequestType<HandoverQuestion, HandoverAnswer, void>('window/askHandover');
+export const StartInEditor = new RequestType<EditorStart, EditorStarted, void>('debug/start');
+export const RequestInEditor = new RequestType<EditorRequest, EditorResponse, void>('debug/request');
+export const StopInEditor = new RequestType<EditorSessionRef, Nothing, void>('debug/stop');
+export const AddEditorBreakpoint = new RequestType<EditorBreakpoint, EditorBreakpoint, void>('debug/addBreakpoint');
+export const RemoveEditorBreakpoints = new RequestType<EditorBreakpointIds, Nothing, void>('debug/removeBreakpoints');
+export const Beat = new NotificationType<WindowBeat>('window/beat');
+export const EditorSessionBegan = new NotificationType<EditorSession>('debug/sessionBegan');
+export const EditorSessionMessage = new NotificationType<EditorMessage>('debug/message');
+export const EditorSessionEnded = new NotificationType<EditorSessionRef>('debug/sessionEnded');
+export const EditorBreakpointsChanged = new NotificationType<EditorBreakpoints>('debug/breakpoints');
+export const StandingChanged = new NotificationType<Standing>('window/standing');
