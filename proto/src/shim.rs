@@ -13,6 +13,9 @@ use serde_json::{Map, Value};
 use crate::control::{Outcome, PortChange, PortChanged, Settings, SettingsChange, Status, WindowRef, WindowState};
 use crate::ids::WindowId;
 
+/// Exit code of an agent that is to be started again at once (R7).
+pub const EXIT_RESTART: u8 = 75;
+
 /// A call that is answered.
 pub trait Request {
     /// Its name on the wire.

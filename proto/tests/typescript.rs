@@ -3,7 +3,8 @@
 //! `UPDATE_EXPECT=1 cargo test -p baton-proto --test typescript` writes it anew.
 //! The crates that make TypeScript of Rust types want a derive on every type; these have a JSON schema already.
 
-use baton_proto::shim::{Method, contract};
+use baton_proto::control::HEARTBEAT_MS;
+use baton_proto::shim::{EXIT_RESTART, Method, contract};
 use expect_test::expect_file;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -20,7 +21,13 @@ import { NotificationType, RequestType } from 'vscode-jsonrpc/node';
 fn the_extension_speaks_the_same_protocol() {
     let mut generator = SchemaSettings::draft2020_12().for_deserialize().into_generator();
     let methods = contract(&mut generator);
-    let text = format!("{HEAD}\n{}\n{}", types(&mut generator), constants(&methods));
+    let numbers = format!(
+        "/** How often the extension host gives a sign of life, in milliseconds. */\n\
+         export const HEARTBEAT_MS = {HEARTBEAT_MS};\n\
+         /** Exit code of an agent that is to be started again at once. */\n\
+         export const EXIT_RESTART = {EXIT_RESTART};\n"
+    );
+    let text = format!("{HEAD}\n{numbers}\n{}\n{}", types(&mut generator), constants(&methods));
     expect_file!["../../vscode-shim/src/protocol.ts"].assert_eq(&text);
 }
 

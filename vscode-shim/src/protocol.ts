@@ -3,6 +3,11 @@
 
 import { NotificationType, RequestType } from 'vscode-jsonrpc/node';
 
+/** How often the extension host gives a sign of life, in milliseconds. */
+export const HEARTBEAT_MS = 1500;
+/** Exit code of an agent that is to be started again at once. */
+export const EXIT_RESTART = 75;
+
 /** A verb and the window it is meant for. */
 export interface Action {
     /** What to do. */

@@ -1,0 +1,35 @@
+// Copies the configuration that an AI client wants; the text comes from the agent, as `baton config` prints it.
+
+import * as vscode from 'vscode';
+
+import type { Agent } from './agent';
+import { GetClientConfig, ListClients, type Transport } from './protocol';
+
+export async function copyClientConfig(agent: Agent): Promise<void> {
+    const { clients } = await agent.request(ListClients, {});
+    const items = clients.map((client) => ({ label: client.label, id: client.id }));
+    const client = await vscode.window.showQuickPick(items, {
+        title: vscode.l10n.t('Copy the configuration for which client?'),
+    });
+    if (client === undefined) {
+        return;
+    }
+    const ways: (vscode.QuickPickItem & { transport: Transport | null })[] = [
+        {
+            label: vscode.l10n.t('Recommended'),
+            description: vscode.l10n.t('what works best for this client'),
+            transport: null,
+        },
+        { label: 'HTTP', description: vscode.l10n.t('by the URL, with the token'), transport: 'http' },
+        { label: 'stdio', description: vscode.l10n.t('by a command, without a secret'), transport: 'stdio' },
+    ];
+    const way = await vscode.window.showQuickPick(ways, { title: client.label });
+    if (way === undefined) {
+        return;
+    }
+    const { text } = await agent.request(GetClientConfig, { client: client.id, transport: way.transport });
+    await vscode.env.clipboard.writeText(text);
+    void vscode.window.showInformationMessage(
+        vscode.l10n.t('The configuration for {0} is in the clipboard.', client.label),
+    );
+}

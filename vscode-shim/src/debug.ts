@@ -1,0 +1,284 @@
+// Lends VS Code's debugger to the agent: starts configurations, passes DAP requests and messages on, and keeps the
+// agent's breakpoints and the editor's the same.
+
+import * as vscode from 'vscode';
+import type { MessageConnection, NotificationType } from 'vscode-jsonrpc/node';
+
+import { isOnDisk } from './agent';
+import { type Log, reason } from './log';
+import {
+    AddEditorBreakpoint,
+    type EditorBreakpoint,
+    EditorBreakpointsChanged,
+    type EditorRequest,
+    type EditorResponse,
+    EditorSessionBegan,
+    EditorSessionEnded,
+    EditorSessionMessage,
+    type EditorStart,
+    type EditorStarted,
+    RemoveEditorBreakpoints,
+    RequestInEditor,
+    StartInEditor,
+    StopInEditor,
+} from './protocol';
+
+/** Names the start a session came of; VS Code hands unknown fields of a configuration on. */
+const START_FIELD = '__batonStart';
+
+/** What the agent hears of the conversation between editor and adapter. */
+const EVENTS = new Set(['stopped', 'continued', 'thread', 'output', 'exited', 'terminated', 'breakpoint', 'capabilities']);
+const RESPONSES = new Set(['initialize', 'setBreakpoints', 'launch', 'attach']);
+const REQUESTS = new Set(['setBreakpoints', 'continue', 'next', 'stepIn', 'stepOut', 'disconnect', 'terminate']);
+
+interface DapMessage {
+    type: string;
+    event?: string;
+    command?: string;
+    body?: { category?: string };
+}
+
+type Configuration = vscode.DebugConfiguration;
+interface Compound {
+    name: string;
+    configurations: (string | { name: string })[];
+}
+type Found =
+    | { kind: 'configuration'; folder: vscode.WorkspaceFolder | undefined; configuration: Configuration }
+    | { kind: 'compound'; folder: vscode.WorkspaceFolder | undefined; compound: Compound };
+
+export class EditorDebugger implements vscode.Disposable {
+    private connection: MessageConnection | undefined;
+    private readonly sessions = new Map<string, vscode.DebugSession>();
+    /** Compounds under way: their sessions carry no mark of ours and are known by name. */
+    private readonly compounds = new Map<string, Set<string>>();
+    private readonly subscriptions: vscode.Disposable[];
+
+    constructor(private readonly log: Log) {
+        this.subscriptions = [
+            vscode.debug.registerDebugAdapterTrackerFactory('*', {
+                createDebugAdapterTracker: (session) => this.track(session),
+            }),
+            vscode.debug.onDidTerminateDebugSession((session) => this.onEnded(session)),
+            vscode.debug.onDidChangeBreakpoints(() => this.tellBreakpoints()),
+        ];
+    }
+
+    serve(connection: MessageConnection): void {
+        this.connection = connection;
+        connection.onRequest(StartInEditor, (wish) => this.start(wish));
+        connection.onRequest(RequestInEditor, (request) => this.request(request));
+        connection.onRequest(StopInEditor, async ({ session }) => {
+            await vscode.debug.stopDebugging(this.sessions.get(session));
+            return {};
+        });
+        connection.onRequest(AddEditorBreakpoint, (wish) => {
+            const breakpoint = toVscode(wish);
+            vscode.debug.addBreakpoints([breakpoint]);
+            return { ...wish, id: breakpoint.id };
+        });
+        connection.onRequest(RemoveEditorBreakpoints, ({ ids }) => {
+            vscode.debug.removeBreakpoints(vscode.debug.breakpoints.filter((known) => ids.includes(known.id)));
+            return {};
+        });
+    }
+
+    /** Tells a new agent what there is already. */
+    greet(): void {
+        this.tellBreakpoints();
+    }
+
+    private async start(wish: EditorStart): Promise<EditorStarted> {
+        if (!vscode.workspace.isTrusted) {
+            return failure('untrusted', vscode.l10n.t('The workspace is not trusted; nothing is debugged in it.'));
+        }
+        const found = wish.configuration ? fromWish(wish) : find(wish);
+        if (found === undefined) {
+            const message = vscode.l10n.t('There is no launch configuration named {0} in this window.', wish.name);
+            return failure('unknown_configuration', message);
+        }
+        const unknown = unknownType(found);
+        if (unknown !== undefined) {
+            const message = vscode.l10n.t('No installed extension debugs the type {0}; install one for it.', unknown);
+            return failure('unknown_type', message);
+        }
+        const failedTask = new Promise<string>((resolve) => {
+            const watch = vscode.tasks.onDidEndTaskProcess(({ execution, exitCode }) => {
+                if (exitCode && isTaskOf(found, execution.task)) {
+                    resolve(vscode.l10n.t('The task {0} failed with exit code {1}.', execution.task.name, exitCode));
+                }
+            });
+            setTimeout(() => watch.dispose(), 300_000).unref();
+        });
+        const started = this.startFound(found, wish).then(
+            (ok) => (ok ? null : vscode.l10n.t('VS Code did not start it; its own message says why.')),
+            (error) => reason(error),
+        );
+        const message = await Promise.race([started, failedTask]);
+        return message === null ? { failure: null } : failure('start_failed', message);
+    }
+
+    private async startFound(found: Found, wish: EditorStart): Promise<boolean> {
+        const options: vscode.DebugSessionOptions = { noDebug: wish.no_debug ?? false, suppressDebugView: true };
+        if (found.kind === 'configuration') {
+            const configuration = { ...found.configuration, [START_FIELD]: wish.start };
+            return vscode.debug.startDebugging(found.folder, configuration, options);
+        }
+        const names = found.compound.configurations.map((part) => (typeof part === 'string' ? part : part.name));
+        this.compounds.set(wish.start, new Set(names));
+        try {
+            return await vscode.debug.startDebugging(found.folder, found.compound.name, options);
+        } finally {
+            this.compounds.delete(wish.start);
+        }
+    }
+
+    private async request({ session, command, arguments: args }: EditorRequest): Promise<EditorResponse> {
+        const known = this.sessions.get(session);
+        if (known === undefined) {
+            return { refusal: vscode.l10n.t('the session has ended') };
+        }
+        try {
+            return { body: await known.customRequest(command, args) };
+        } catch (error) {
+            return { refusal: reason(error) };
+        }
+    }
+
+    private track(session: vscode.DebugSession): vscode.DebugAdapterTracker {
+        this.sessions.set(session.id, session);
+        this.tell(EditorSessionBegan, {
+            session: session.id,
+            parent: session.parentSession?.id ?? null,
+            name: session.name,
+            kind: session.type,
+            request: session.configuration.request,
+            start: this.startOf(session),
+        });
+        const pass = (message: DapMessage, from_adapter: boolean) => {
+            if (isOfInterest(message, from_adapter)) {
+                this.tell(EditorSessionMessage, { session: session.id, from_adapter, message });
+            }
+        };
+        return {
+            onDidSendMessage: (message) => pass(message, true),
+            onWillReceiveMessage: (message) => pass(message, false),
+            onError: (error) => this.log.warn(`${session.name}: ${error.message}`),
+            onExit: () => this.onEnded(session),
+        };
+    }
+
+    private startOf(session: vscode.DebugSession): string | null {
+        const mark: unknown = session.configuration[START_FIELD];
+        if (typeof mark === 'string') {
+            return mark;
+        }
+        const isPart = ([, names]: [string, Set<string>]) => !session.parentSession && names.has(session.configuration.name);
+        return [...this.compounds].find(isPart)?.[0] ?? null;
+    }
+
+    private onEnded(session: vscode.DebugSession): void {
+        if (this.sessions.delete(session.id)) {
+            this.tell(EditorSessionEnded, { session: session.id });
+        }
+    }
+
+    private tellBreakpoints(): void {
+        const breakpoints = vscode.debug.breakpoints
+            .filter((known) => known instanceof vscode.SourceBreakpoint)
+            .filter((known) => isOnDisk(known.location.uri))
+            .map(fromVscode);
+        this.tell(EditorBreakpointsChanged, { breakpoints });
+    }
+
+    private tell<P>(type: NotificationType<P>, params: P): void {
+        // An agent that is gone hears everything again when it is back.
+        void this.connection?.sendNotification(type, params).catch(() => undefined);
+    }
+
+    dispose(): void {
+        this.subscriptions.forEach((subscription) => subscription.dispose());
+    }
+}
+
+function failure(code: string, message: string): EditorStarted {
+    return { failure: { code, message } };
+}
+
+function isOfInterest(message: DapMessage, fromAdapter: boolean): boolean {
+    if (message.type === 'event') {
+        return EVENTS.has(message.event ?? '') && message.body?.category !== 'telemetry';
+    }
+    return (fromAdapter ? RESPONSES : REQUESTS).has(message.command ?? '');
+}
+
+function fromWish(wish: EditorStart): Found {
+    const folder = vscode.workspace.workspaceFolders?.find((known) => known.uri.fsPath === wish.folder);
+    return { kind: 'configuration', folder, configuration: wish.configuration as Configuration };
+}
+
+/** Looks in the folder that was named, or in all, and in the workspace file. */
+function find(wish: EditorStart): Found | undefined {
+    const folders = vscode.workspace.workspaceFolders ?? [];
+    const places = folders.filter((folder) => wish.folder == null || folder.uri.fsPath === wish.folder);
+    for (const folder of [...places, undefined]) {
+        const launch = vscode.workspace.getConfiguration('launch', folder?.uri ?? null);
+        const configuration = sectionOf<Configuration>(launch, 'configurations').find(({ name }) => name === wish.name);
+        if (configuration !== undefined) {
+            return { kind: 'configuration', folder, configuration };
+        }
+        const compound = sectionOf<Compound>(launch, 'compounds').find(({ name }) => name === wish.name);
+        if (compound !== undefined) {
+            return { kind: 'compound', folder, compound };
+        }
+    }
+    return undefined;
+}
+
+function sectionOf<T>(launch: vscode.WorkspaceConfiguration, section: string): T[] {
+    const values = launch.inspect<T[]>(section);
+    const lists = [values?.workspaceFolderValue, values?.workspaceValue, values?.globalValue];
+    const all = lists.flatMap((list) => (Array.isArray(list) ? list : []));
+    // What VS Code hands out is frozen.
+    return JSON.parse(JSON.stringify(all.filter((item) => typeof item === 'object' && item !== null))) as T[];
+}
+
+/** The type of a configuration that nothing contributes: VS Code would ask the user in a dialog. */
+function unknownType(found: Found): string | undefined {
+    if (found.kind === 'compound') {
+        return undefined;
+    }
+    const types = vscode.extensions.all.flatMap(({ packageJSON }) => packageJSON?.contributes?.debuggers ?? []);
+    const { type } = found.configuration;
+    return types.some((known: { type: string }) => known.type === type) ? undefined : String(type);
+}
+
+function isTaskOf(found: Found, task: vscode.Task): boolean {
+    const wanted: unknown = found.kind === 'configuration' ? found.configuration['preLaunchTask'] : undefined;
+    return typeof wanted === 'string' && (wanted === task.name || wanted === `${task.source}: ${task.name}`);
+}
+
+function fromVscode(breakpoint: vscode.SourceBreakpoint): EditorBreakpoint {
+    const { uri, range } = breakpoint.location;
+    return {
+        id: breakpoint.id,
+        path: uri.fsPath,
+        line: range.start.line + 1,
+        column: range.start.character > 0 ? range.start.character + 1 : null,
+        enabled: breakpoint.enabled,
+        condition: breakpoint.condition ?? null,
+        hit_condition: breakpoint.hitCondition ?? null,
+        log_message: breakpoint.logMessage ?? null,
+    };
+}
+
+function toVscode(wish: EditorBreakpoint): vscode.SourceBreakpoint {
+    const position = new vscode.Position(wish.line - 1, (wish.column ?? 1) - 1);
+    return new vscode.SourceBreakpoint(
+        new vscode.Location(vscode.Uri.file(wish.path), position),
+        wish.enabled,
+        wish.condition ?? undefined,
+        wish.hit_condition ?? undefined,
+        wish.log_message ?? undefined,
+    );
+}
