@@ -10,7 +10,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::control::{Outcome, PortChange, PortChanged, Settings, SettingsChange, Status, WindowRef, WindowState};
+use crate::control::{
+    Outcome, PortChange, PortChanged, Settings, SettingsChange, Status, WindowRef, WindowState,
+};
 use crate::ids::WindowId;
 
 /// Exit code of an agent that is to be started again at once (R7).

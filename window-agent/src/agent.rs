@@ -9,20 +9,21 @@ use anyhow::Context;
 use baton_link::find::FindOptions;
 use baton_link::home::Home;
 use baton_proto::ids::WindowId;
+use baton_proto::shim::EXIT_RESTART;
 use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info, info_span};
 
 use crate::debug::{Debugger, DebuggerOptions};
 use crate::mcp::{self, Access};
 use crate::membership::{Ended, Membership};
-use crate::options::Options;
-use crate::report::{Report, Reporter};
+use crate::options::{Kind, Options};
+use crate::report::{self, Report, Reporter};
+use crate::shim::desk::Desk;
+use crate::shim::{Pulse, Shim};
 use crate::window::Window;
 use crate::workspace::Workspace;
-
-/// Exit code of an agent that is to be started again at once (R7).
-pub const EXIT_RESTART: u8 = 75;
 
 /// Environment variable with the port that a coordinator must use.
 const PORT_VARIABLE: &str = "BATON_PORT";
@@ -38,14 +39,17 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let home = Home::from_env()?;
     let token = home.secret()?.window_token(&id);
     let window = Arc::new(open_window(&options, id.clone())?);
+    window.set_auto_start(options.auto_start);
+    let mut find = FindOptions::new(home);
+    find.port = std::env::var(PORT_VARIABLE).ok().and_then(|port| port.parse().ok());
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))
         .await
         .with_context(|| format!("cannot listen on 127.0.0.1:{}", options.port))?;
     let port = listener.local_addr()?.port();
     let shutdown = end_signal()?;
+    let (reporter, pulse) = supervisor(&options, &window, &find, &shutdown)?;
     let (closing, access) = (CancellationToken::new(), access(&options));
     let server = tokio::spawn(mcp::serve(listener, window.clone(), token, access, closing.clone()));
-    let reporter = Reporter::spawn();
     reporter.send(Report::Ready { port, window: id });
     info!(port, window = %window.id, "serves MCP");
 
@@ -55,9 +59,7 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
             Ended::Shutdown
         }
         Access::Coordinator => {
-            let mut find = FindOptions::new(home);
-            find.port = std::env::var(PORT_VARIABLE).ok().and_then(|port| port.parse().ok());
-            let membership = Membership::new(window.clone(), find, reporter, options.auto_start, port);
+            let membership = Membership::new(window.clone(), find, reporter, pulse, port);
             run_member(membership, &window, shutdown).await
         }
     };
@@ -115,12 +117,40 @@ fn end_signal() -> anyhow::Result<CancellationToken> {
         }
         on_signal.cancel();
     });
+    Ok(shutdown)
+}
+
+/// Whoever started this agent: `baton window`, which reads lines and never says anything, or the extension, which
+/// speaks JSON-RPC. Either ends it by closing its standard input.
+fn supervisor(
+    options: &Options,
+    window: &Arc<Window>,
+    find: &FindOptions,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<(Reporter, Pulse)> {
+    match options.kind {
+        Kind::Headless => {
+            end_with_input(shutdown.clone())?;
+            Ok((Reporter::spawn(), Pulse::timer()))
+        }
+        Kind::Vscode => {
+            let (shim, messages) = Shim::open(tokio::io::stdin(), tokio::io::stdout());
+            let (beats, last_beat) = watch::channel(None);
+            let (reporter, reports) = mpsc::channel(report::MAX_WAITING);
+            let desk = Desk::new(shim, window.clone(), find.clone(), beats);
+            tokio::spawn(desk.clone().show(reports));
+            tokio::spawn(desk.run(messages, shutdown.clone()));
+            Ok((Reporter::to(reporter), Pulse::editor(last_beat, &options.folders)))
+        }
+    }
+}
+
+fn end_with_input(shutdown: CancellationToken) -> anyhow::Result<()> {
     // A thread, because a pipe, a socket, a file and a terminal can all be standard input; it ends with the
     // process.
-    let on_end = shutdown.clone();
     std::thread::Builder::new().name("stdin".to_owned()).stack_size(64 * 1024).spawn(move || {
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-        on_end.cancel();
+        shutdown.cancel();
     })?;
-    Ok(shutdown)
+    Ok(())
 }

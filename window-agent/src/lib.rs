@@ -11,6 +11,7 @@
 //! | [`workspace`] | the window's folders on disk: files, launch.json, settings |
 //! | [`paths`], [`launch_config`] | CORE: what a path or a configuration means |
 //! | [`debug`] | the debug engine |
+//! | [`shim`] | the channel to the VS Code extension |
 //! | `process` | the only file that spawns children |
 //! | [`framing`] | CORE: `Content-Length` framing |
 //! | [`report`], [`logging`] | lines for the supervisor; the log |
@@ -27,6 +28,7 @@ pub mod options;
 pub mod paths;
 mod process;
 pub mod report;
+pub mod shim;
 pub mod tools;
 pub mod window;
 pub mod workspace;

@@ -1,4 +1,4 @@
-//! Where the agent's log goes: daily files of the state folder, and warnings to standard error.
+//! Where the agent's log goes: daily files of the state folder, and standard error.
 
 use std::io;
 
@@ -14,15 +14,19 @@ const FILTER_VARIABLE: &str = "BATON_LOG";
 /// Days of logs that are kept.
 const MAX_FILES: usize = 7;
 
-/// Logs to the state folder; without one, to standard error alone.
-pub fn start(home: Option<&Home>) {
+/// Logs to the state folder, and what matters enough to standard error.
+pub fn start(home: Option<&Home>, to_stderr_from: LevelFilter) {
     let filter = EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
     let to_file = home
         .and_then(log_files)
         .map(|files| fmt::layer().with_ansi(false).with_writer(files).log_internal_errors(false));
-    let to_stderr =
-        fmt::layer().with_target(false).without_time().with_writer(io::stderr).log_internal_errors(false);
-    let to_stderr = to_stderr.with_filter(LevelFilter::ERROR);
+    let to_stderr = fmt::layer()
+        .with_target(false)
+        .with_ansi(false)
+        .without_time()
+        .with_writer(io::stderr)
+        .log_internal_errors(false);
+    let to_stderr = to_stderr.with_filter(to_stderr_from);
     // Only a second call in one process fails, and then the first one is in force.
     let _ = tracing_subscriber::registry().with(filter).with(to_file).with(to_stderr).try_init();
 }

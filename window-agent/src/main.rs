@@ -4,17 +4,23 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use baton_link::home::Home;
-use baton_window_agent::options::Options;
+use baton_window_agent::options::{Kind, Options};
 use baton_window_agent::tools::CATALOGUE;
 use baton_window_agent::{agent, logging};
 use clap::Parser;
+use tracing_subscriber::filter::LevelFilter;
 
 fn main() -> ExitCode {
     let options = Options::parse();
     if options.print_catalogue {
         return print_catalogue();
     }
-    logging::start(Home::from_env().ok().as_ref());
+    // The extension shows what it reads there; `baton window` lets a person's terminal show it.
+    let to_stderr = match options.kind {
+        Kind::Vscode => LevelFilter::INFO,
+        Kind::Headless => LevelFilter::ERROR,
+    };
+    logging::start(Home::from_env().ok().as_ref(), to_stderr);
     match run(options) {
         Ok(code) => code,
         Err(error) => {

@@ -9,9 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use baton_link::connection::{CallError, Connection, Events};
 use baton_link::find::{FindError, FindOptions, find, find_or_start};
 use baton_proto::PROTOCOL;
-use baton_proto::control::{
-    DebugSession, HEARTBEAT_MS, Heartbeat, Leave, Notice, Register, Registered, WindowState,
-};
+use baton_proto::control::{DebugSession, Heartbeat, Leave, Notice, Register, Registered, WindowState};
 use baton_proto::ids::{InstanceId, Term};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -21,6 +19,7 @@ use tracing::{debug, info, warn};
 use self::touch::{Beat, Lost};
 use crate::debug::types::SessionSummary;
 use crate::report::{Report, Reporter};
+use crate::shim::Pulse;
 use crate::window::Window;
 
 /// What a member of the coordinator's windows is made of.
@@ -29,7 +28,7 @@ pub struct Membership {
     window: Arc<Window>,
     find: FindOptions,
     reporter: Reporter,
-    auto_start: bool,
+    pulse: Pulse,
     port: u16,
     incarnation: u64,
     /// Of the last heartbeat.
@@ -69,20 +68,14 @@ const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Membership {
     /// A member that serves MCP on `port`.
-    pub fn new(
-        window: Arc<Window>,
-        find: FindOptions,
-        reporter: Reporter,
-        auto_start: bool,
-        port: u16,
-    ) -> Self {
+    pub fn new(window: Arc<Window>, find: FindOptions, reporter: Reporter, pulse: Pulse, port: u16) -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let incarnation = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
         Self {
             window,
             find,
             reporter,
-            auto_start,
+            pulse,
             port,
             incarnation,
             seq: 0,
@@ -125,6 +118,7 @@ impl Membership {
             }
         };
         let instance = connection.hello().instance.clone();
+        self.reporter.send(Report::Connected { port: connection.hello().port });
         let registered_at = Instant::now();
         let lost = match self.register(connection).await {
             Ok((connection, events)) => self.stay(connection, events).await,
@@ -140,7 +134,7 @@ impl Membership {
             Lost::Evicted => info!("the coordinator does not know this window any more"),
             Lost::Refused(why) => {
                 warn!(%why, "the coordinator refused this window");
-                self.reporter.send(Report::Problem { message: why });
+                self.report_problem("refused", why);
             }
         }
         if registered_at.elapsed() > STABLE_AFTER {
@@ -187,14 +181,8 @@ impl Membership {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.window.name.clone(),
             kind: self.window.kind,
-            folders: self
-                .window
-                .workspace
-                .folders()
-                .iter()
-                .map(|folder| folder.path.to_string_lossy().into_owned())
-                .collect(),
-            auto_start: self.auto_start,
+            folders: self.window.workspace().folder_paths(),
+            auto_start: self.window.auto_start(),
             pid: std::process::id(),
             pid_start: baton_link::process::own_start_time(),
             port: self.port,
@@ -203,7 +191,7 @@ impl Membership {
             held_term,
             stopped: self.is_stopped,
             debug_sessions: debug_sessions(&self.window.debugger.sessions()),
-            focused_ms_ago: None,
+            focused_ms_ago: self.pulse.is_focused().then_some(0),
         }
     }
 
@@ -212,9 +200,7 @@ impl Membership {
         let mut beat = Beat::new(connection, self.window.id.clone());
         let mut sessions = self.window.debugger.watch_sessions();
         let mut told = debug_sessions(&sessions.borrow_and_update());
-        let mut timer = tokio::time::interval(Duration::from_millis(HEARTBEAT_MS));
-        timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        timer.reset();
+        self.pulse.reset();
         loop {
             tokio::select! {
                 notice = events.next() => match notice {
@@ -228,11 +214,11 @@ impl Membership {
                     Ok((sent_at, registered)) => self.on_acknowledged(sent_at, &registered),
                     Err(lost) => return lost,
                 },
-                _ = timer.tick() => beat.send(self.heartbeat(&told)),
+                () = self.pulse.next(&self.window) => beat.send(self.heartbeat(&told)),
                 changed = changed(&mut sessions) => if changed != told {
                     told = changed;
                     beat.send(self.heartbeat(&told));
-                    timer.reset();
+                    self.pulse.reset();
                 },
             }
         }
@@ -243,9 +229,9 @@ impl Membership {
         Heartbeat {
             incarnation: self.incarnation,
             seq: self.seq,
-            focused: false,
+            focused: self.pulse.is_focused(),
             debug_sessions: sessions.to_vec(),
-            folders: None,
+            folders: self.pulse.is_editor().then(|| self.window.workspace().folder_paths()),
         }
     }
 
@@ -278,7 +264,10 @@ impl Membership {
             Notice::Restart => return Some(Ended::Restart),
             Notice::Superseded => return Some(Ended::Superseded),
             // A headless window has nobody to ask; the coordinator knows.
-            Notice::AskHandover { .. } | Notice::Tick => {}
+            Notice::AskHandover { client } => {
+                self.reporter.send(Report::AskHandover { client: client.clone() });
+            }
+            Notice::Tick => {}
         }
         None
     }
@@ -308,7 +297,18 @@ impl Membership {
 
     fn report_unreachable(&mut self, error: &FindError) {
         warn!("no coordinator: {error}");
-        self.reporter.send(Report::Problem { message: error.to_string() });
+        let code = match error {
+            FindError::PortTaken { .. } => "port_taken",
+            FindError::Home(_) => "state_folder",
+            _ => "coordinator_unreachable",
+        };
+        self.report_problem(code, error.to_string());
+    }
+
+    fn report_problem(&mut self, code: &'static str, message: String) {
+        self.reporter.send(Report::Problem { code, message });
+        // Where the window stands is news again after it.
+        self.told = None;
     }
 
     async fn back_off(&mut self) {

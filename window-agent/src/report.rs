@@ -1,4 +1,4 @@
-//! What the agent tells its supervisor: one JSON line each on standard output.
+//! What the agent tells its supervisor: one JSON line each on standard output, or messages to the extension.
 
 use baton_proto::ids::WindowId;
 use serde::Serialize;
@@ -17,17 +17,29 @@ pub enum Report {
         /// The window.
         window: WindowId,
     },
+    /// The coordinator was reached.
+    Connected {
+        /// On this port.
+        port: u16,
+    },
     /// A [`baton_proto::control::Notice::State`], as it came.
     State(Value),
     /// Something that a person may want to know.
     Problem {
+        /// Stable, for programs.
+        code: &'static str,
         /// One sentence.
         message: String,
+    },
+    /// An AI client asks for this window, and the user is to be asked.
+    AskHandover {
+        /// Name of the client.
+        client: String,
     },
 }
 
 /// Lines that wait for a slow reader; more are left out, for none of them is needed.
-const MAX_WAITING: usize = 64;
+pub const MAX_WAITING: usize = 64;
 
 /// Hands reports to the task that writes them; cheap to clone.
 #[derive(Clone, Debug)]
@@ -49,6 +61,11 @@ impl Reporter {
                 }
             }
         });
+        Self { sender }
+    }
+
+    /// A reporter to somebody else.
+    pub fn to(sender: mpsc::Sender<Report>) -> Self {
         Self { sender }
     }
 

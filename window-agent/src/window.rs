@@ -1,5 +1,7 @@
 //! What all parts of the agent share about its window.
 
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -22,10 +24,10 @@ pub struct Window {
     pub name: String,
     /// VS Code or headless.
     pub kind: WindowKind,
-    /// Its folders.
-    pub workspace: Workspace,
     /// Its debug engine.
     pub debugger: Debugger,
+    workspace: Mutex<Workspace>,
+    auto_start: AtomicBool,
     fence: Mutex<Fence>,
     toolsets: Mutex<Vec<String>>,
 }
@@ -40,7 +42,38 @@ impl Window {
         debugger: Debugger,
     ) -> Self {
         let toolsets = baton_proto::control::Settings::default().toolsets;
-        Self { id, name, kind, workspace, debugger, fence: Mutex::default(), toolsets: Mutex::new(toolsets) }
+        Self {
+            id,
+            name,
+            kind,
+            debugger,
+            workspace: Mutex::new(workspace),
+            auto_start: AtomicBool::new(true),
+            fence: Mutex::default(),
+            toolsets: Mutex::new(toolsets),
+        }
+    }
+
+    /// Its folders.
+    pub fn workspace(&self) -> Workspace {
+        self.workspace.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The user added or removed folders.
+    pub fn set_folders(&self, folders: &[PathBuf]) -> std::io::Result<()> {
+        let changed = Workspace::open(folders)?;
+        *self.workspace.lock().unwrap_or_else(PoisonError::into_inner) = changed;
+        Ok(())
+    }
+
+    /// Whether it may become live by itself.
+    pub fn auto_start(&self) -> bool {
+        self.auto_start.load(Ordering::Relaxed)
+    }
+
+    /// See [`Window::auto_start`].
+    pub fn set_auto_start(&self, is_on: bool) {
+        self.auto_start.store(is_on, Ordering::Relaxed);
     }
 
     /// Terms and fencing; a leaf lock.

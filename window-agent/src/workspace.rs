@@ -57,6 +57,11 @@ impl Workspace {
         &self.folders
     }
 
+    /// The absolute folders, as the coordinator is told them.
+    pub fn folder_paths(&self) -> Vec<String> {
+        self.folders.iter().map(|folder| folder.path.to_string_lossy().into_owned()).collect()
+    }
+
     /// The one file that `given` names: absolute, relative to a folder, an address, or a unique end of a path.
     pub async fn resolve_file(&self, given: &str) -> Result<PathBuf, ToolError> {
         let parsed = paths::parse(given).map_err(|problem| {

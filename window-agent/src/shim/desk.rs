@@ -1,0 +1,224 @@
+//! Answers what the extension asks, and tells it where the window stands.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_link::connection::Connection;
+use baton_link::find::{FindOptions, find_or_start};
+use baton_proto::control::{Notice, Outcome, PortChanged, Settings, Status, WindowSettings};
+use baton_proto::discovery::Role;
+use baton_proto::shim::{
+    Act, Action, AskHandover, AutoStart, Beat, ChangePort, ChangeSettings, ClientConfig, ClientConfigWish,
+    ClientName, Clients, Endpoint, GetClientConfig, GetEndpoint, GetStatus, HandoverQuestion, ListClients,
+    Nothing, Notification, Problem, Request, SetAutoStart, Standing, StandingChanged, Transport, Verb,
+    WindowBeat,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::{FromExtension, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal, Shim};
+use crate::process;
+use crate::report::Report;
+use crate::window::Window;
+
+/// AI clients as people know them; the ids are those of `baton config`.
+const CLIENTS: [(&str, &str); 10] = [
+    ("claude-code", "Claude Code"),
+    ("claude-desktop", "Claude Desktop"),
+    ("cursor", "Cursor"),
+    ("cline", "Cline"),
+    ("roo", "Roo Code"),
+    ("vscode", "VS Code"),
+    ("windsurf", "Windsurf"),
+    ("codex", "Codex"),
+    ("gemini", "Gemini CLI"),
+    ("zed", "Zed"),
+];
+
+/// `baton config` answers at once, or after it has started a coordinator.
+const CONFIG_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// One desk serves one extension.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    shim: Shim,
+    window: Arc<Window>,
+    find: FindOptions,
+    beats: watch::Sender<Option<WindowBeat>>,
+}
+
+impl Desk {
+    /// A desk for the extension behind `shim`.
+    pub fn new(
+        shim: Shim,
+        window: Arc<Window>,
+        find: FindOptions,
+        beats: watch::Sender<Option<WindowBeat>>,
+    ) -> Self {
+        Self { shim, window, find, beats }
+    }
+
+    /// Serves until the extension is gone, and then cancels `shutdown`.
+    pub async fn run(self, mut messages: mpsc::Receiver<FromExtension>, shutdown: CancellationToken) {
+        while let Some(message) = messages.recv().await {
+            match message {
+                FromExtension::Notification { method, params } => self.on_notification(&method, params),
+                FromExtension::Request { id, method, params } => {
+                    let desk = self.clone();
+                    tokio::spawn(async move {
+                        let result = desk.answer(&method, params).await;
+                        desk.shim.answer(id, result).await;
+                    });
+                }
+            }
+        }
+        shutdown.cancel();
+    }
+
+    /// Shows the extension what the agent has to report.
+    pub async fn show(self, mut reports: mpsc::Receiver<Report>) {
+        let mut standing = Standing { state: None, live: None, why: String::new(), url: None, problem: None };
+        while let Some(report) = reports.recv().await {
+            match report {
+                Report::Ready { .. } => continue,
+                Report::Connected { port } => standing.url = Some(to_url(port)),
+                Report::State(notice) => {
+                    let Ok(Notice::State { state, live, why, .. }) = serde_json::from_value(notice) else {
+                        continue;
+                    };
+                    standing = Standing { state: Some(state), live, why, problem: None, ..standing };
+                }
+                Report::Problem { code, message } => {
+                    let problem = Some(Problem { code: code.to_owned(), message });
+                    standing = Standing { state: None, live: None, problem, ..standing };
+                }
+                Report::AskHandover { client } => {
+                    tokio::spawn(self.clone().ask_handover(client));
+                    continue;
+                }
+            }
+            self.shim.tell::<StandingChanged>(&standing).await;
+        }
+    }
+
+    fn on_notification(&self, method: &str, params: Value) {
+        if method == Beat::METHOD {
+            match serde_json::from_value::<WindowBeat>(params) {
+                Ok(beat) => {
+                    self.beats.send_replace(Some(beat));
+                }
+                Err(error) => tracing::warn!(%error, "a beat of the extension makes no sense"),
+            }
+        }
+    }
+
+    async fn answer(&self, method: &str, params: Value) -> Result<Value, Refusal> {
+        match method {
+            Act::METHOD => to_value(self.act(from_value(params)?).await?),
+            SetAutoStart::METHOD => to_value(self.set_auto_start(from_value(params)?).await?),
+            GetStatus::METHOD => {
+                let status: Status = self.connect().await?.get("/v1/status").await.map_err(Refusal::new)?;
+                to_value(status)
+            }
+            ChangePort::METHOD => {
+                let change: <ChangePort as Request>::Params = from_value(params)?;
+                let changed: PortChanged =
+                    self.connect().await?.post("/v1/port", &change).await.map_err(Refusal::new)?;
+                to_value(changed)
+            }
+            ChangeSettings::METHOD => {
+                let change: <ChangeSettings as Request>::Params = from_value(params)?;
+                let settings: Settings =
+                    self.connect().await?.patch("/v1/settings", &change).await.map_err(Refusal::new)?;
+                to_value(settings)
+            }
+            ListClients::METHOD => {
+                let to_client = |(id, label): (&str, &str)| ClientName { id: id.into(), label: label.into() };
+                to_value(Clients { clients: CLIENTS.map(to_client).to_vec() })
+            }
+            GetClientConfig::METHOD => to_value(client_config(from_value(params)?).await?),
+            GetEndpoint::METHOD => to_value(self.endpoint().await?),
+            _ => Err(Refusal { code: METHOD_NOT_FOUND, message: format!("there is no method {method}") }),
+        }
+    }
+
+    async fn act(&self, action: Action) -> Result<Outcome, Refusal> {
+        let verb = match action.verb {
+            Verb::Take => "take",
+            Verb::Start => "start",
+            Verb::Stop => "stop",
+            Verb::Restart => "restart",
+        };
+        let window = action.window.unwrap_or_else(|| self.window.id.clone());
+        let path = format!("/v1/windows/{window}/{verb}");
+        self.connect().await?.post(&path, &Nothing {}).await.map_err(Refusal::new)
+    }
+
+    async fn set_auto_start(&self, wish: AutoStart) -> Result<Outcome, Refusal> {
+        let path = format!("/v1/windows/{}", self.window.id);
+        let change = WindowSettings { auto_start: Some(wish.auto_start) };
+        let outcome = self.connect().await?.patch(&path, &change).await.map_err(Refusal::new)?;
+        self.window.set_auto_start(wish.auto_start);
+        Ok(outcome)
+    }
+
+    async fn endpoint(&self) -> Result<Endpoint, Refusal> {
+        let connection = self.connect().await?;
+        let role = Role::Client { epoch: self.find.home.stored_state().client_epoch };
+        let token = connection.secret().token(role).expose().to_owned();
+        Ok(Endpoint { url: to_url(connection.hello().port), token })
+    }
+
+    async fn ask_handover(self, client: String) {
+        let question = HandoverQuestion { client };
+        match self.shim.ask::<AskHandover>(question).await {
+            Ok(answer) if answer.agreed => {
+                let take = Action { verb: Verb::Take, window: None };
+                if let Err(Refusal { message, .. }) = self.act(take).await {
+                    tracing::warn!(message, "the user agreed, and the window could not be made live");
+                }
+            }
+            Ok(_) => tracing::info!("the user refused a handover"),
+            Err(error) => tracing::warn!(%error, "the user could not be asked"),
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, Refusal> {
+        find_or_start(&self.find).await.map_err(Refusal::new)
+    }
+}
+
+/// The same text that `baton config` prints, for it is `baton config` that prints it.
+async fn client_config(wish: ClientConfigWish) -> Result<ClientConfig, Refusal> {
+    let program: PathBuf = baton_link::spawn::program().map_err(Refusal::new)?;
+    if !CLIENTS.iter().any(|(id, _)| *id == wish.client) {
+        return Err(Refusal::new(format!("no client is called {}", wish.client)));
+    }
+    let transport = wish.transport.map(|transport| match transport {
+        Transport::Http => "--http",
+        Transport::Stdio => "--stdio",
+    });
+    let args: Vec<&OsStr> = ["config", &wish.client].into_iter().chain(transport).map(OsStr::new).collect();
+    let output = process::output_of(&program, &args, CONFIG_TIMEOUT).await;
+    let text = output.and_then(|bytes| String::from_utf8(bytes).ok());
+    let failed = || Refusal::new(format!("`baton config {}` failed; run it for the reason", wish.client));
+    text.map(|text| ClientConfig { text }).ok_or_else(failed)
+}
+
+fn to_url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}/mcp")
+}
+
+fn to_value(answer: impl Serialize) -> Result<Value, Refusal> {
+    serde_json::to_value(answer).map_err(Refusal::new)
+}
+
+fn from_value<T: DeserializeOwned>(params: Value) -> Result<T, Refusal> {
+    serde_json::from_value(params)
+        .map_err(|error| Refusal { code: INVALID_PARAMS, message: error.to_string() })
+}
