@@ -146,10 +146,10 @@ impl Membership {
     }
 
     /// Waits until somebody has started a coordinator again.
-    async fn await_successor(&self) {
+    async fn await_successor(&mut self) {
         info!("the user ended the coordinator");
         let message = "the coordinator was stopped; `baton up` starts it again".to_owned();
-        self.reporter.send(Report::Problem { message });
+        self.report_problem("stopped", message);
         while find(&self.find.home).await.is_err() {
             tokio::time::sleep(SUCCESSOR_EVERY).await;
         }
