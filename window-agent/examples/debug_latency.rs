@@ -18,7 +18,8 @@ const N_STEPS: usize = 100;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let python = PathBuf::from(arguments.next().context("which Python?")?);
+    // Absolute, but not canonical: a virtual environment's interpreter is a symbolic link.
+    let python: PathBuf = std::path::absolute(arguments.next().context("which Python?")?)?;
     let n_starts: usize = arguments.next().map_or(Ok(10), |n| n.parse())?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/debug").canonicalize()?;
     let options = DebuggerOptions {

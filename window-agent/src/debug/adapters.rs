@@ -212,11 +212,39 @@ fn complete_launch(arguments: &mut Map<String, Value>, options: &DebuggerOptions
     } else if !arguments.contains_key("module") && !arguments.contains_key("code") {
         return Err(bad("a launch needs `program`, `module` or `code`".to_owned()));
     }
-    if !arguments.contains_key("python") && !arguments.contains_key("pythonPath") {
-        let python = find_pythons(options).into_iter().next().ok_or_else(no_python)?;
-        arguments.insert("python".to_owned(), json!([python]));
-    }
+    let python = match chosen_python(arguments, options)? {
+        Some(python) => python,
+        None => vec![json!(find_pythons(options).into_iter().next().ok_or_else(no_python)?)],
+    };
+    arguments.remove("pythonPath");
+    arguments.insert("python".to_owned(), Value::Array(python));
     Ok(())
+}
+
+/// The interpreter that the configuration names, as an absolute path, with its arguments.
+fn chosen_python(
+    arguments: &Map<String, Value>,
+    options: &DebuggerOptions,
+) -> Result<Option<Vec<Value>>, DebugError> {
+    let Some(python) = arguments.get("python").or_else(|| arguments.get("pythonPath")) else {
+        return Ok(None);
+    };
+    let mut python = match python {
+        Value::Array(parts) => parts.clone(),
+        one => vec![one.clone()],
+    };
+    let Some(name) = python.first().and_then(Value::as_str) else {
+        return Err(bad("`python` must be a path, or a list of a path and arguments".to_owned()));
+    };
+    python[0] = json!(find_python(name, options)?);
+    Ok(Some(python))
+}
+
+/// A name or path of an interpreter, as an absolute path; a relative one is relative to the window's folder.
+fn find_python(name: &str, options: &DebuggerOptions) -> Result<PathBuf, DebugError> {
+    let folder = options.folders.first().map_or(Path::new("/"), PathBuf::as_path);
+    which::which_in(name, Some(options.search_path.clone().unwrap_or_default()), folder)
+        .map_err(|_| bad(format!("the Python interpreter {name} does not exist or cannot be run")))
 }
 
 /// `connect: {host, port}`, or the older `host` and `port`.
@@ -237,18 +265,13 @@ fn adapter_programs(
     arguments: &Map<String, Value>,
     options: &DebuggerOptions,
 ) -> Result<Vec<Program>, DebugError> {
-    let named = |name: &str| match arguments.get(name)? {
-        Value::Array(parts) => parts.first()?.as_str().map(str::to_owned),
-        value => value.as_str().map(str::to_owned),
-    };
     let mut pythons: Vec<PathBuf> = Vec::new();
-    let chosen = named("debugAdapterPython").or_else(|| named("python")).or_else(|| named("pythonPath"));
-    if let Some(chosen) = chosen {
-        let search_path = options.search_path.clone().unwrap_or_default();
-        let cwd = options.folders.first().cloned().unwrap_or_else(|| PathBuf::from("/"));
-        let path = which::which_in(&chosen, Some(search_path), cwd)
-            .map_err(|_| bad(format!("the Python interpreter {chosen} does not exist or cannot be run")))?;
-        pythons.push(path);
+    match arguments.get("debugAdapterPython").and_then(Value::as_str) {
+        Some(name) => pythons.push(find_python(name, options)?),
+        None => {
+            let chosen = chosen_python(arguments, options)?;
+            pythons.extend(chosen.as_ref().and_then(|chosen| chosen.first()?.as_str()).map(PathBuf::from));
+        }
     }
     for python in find_pythons(options) {
         if !pythons.contains(&python) {
