@@ -26,7 +26,7 @@ const EXIT_CODE_GRACE: Duration = Duration::from_millis(150);
 /// How long `terminated` may come after `exited`.
 const TERMINATED_GRACE: Duration = Duration::from_secs(2);
 /// How long an adapter may take to end the program when asked to.
-const STOP_GRACE: Duration = Duration::from_millis(1_500);
+const STOP_GRACE: Duration = Duration::from_millis(700);
 /// How long stack and variables of a stop may take; after it the stop is told with what is there.
 const CAPTURE_GRACE: Duration = Duration::from_secs(5);
 

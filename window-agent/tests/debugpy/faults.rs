@@ -1,13 +1,17 @@
 //! What breaks: adapters, programs, configurations. Each is told, and nothing is left running.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use baton_link::home::Home;
+use baton_proto::edge::PIN_HEADER;
 use baton_window_agent::debug::types::Resume;
 use expect_test::expect;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::story::{Story, launch, options, processes_with, start, until_gone, wait};
+use crate::story::{Story, launch, options, processes_with, python, start, until_gone, wait};
 
 /// A copy of a fixture under a name that no other test's processes have.
 fn unique(program: &str) -> (tempfile::TempDir, String) {
@@ -85,15 +89,7 @@ async fn an_endless_program_is_stopped_with_all_it_started() {
             async move { debugger.start(launch("spawns.py", json!({"program": program})), wait()).await },
         )
     };
-    // The orphan-to-be: a grandchild in a session of its own.
-    let orphan = async {
-        while !processes_with("time.sleep(600)").iter().any(|pid| is_child_of(*pid, &program)) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(crate::story::PATIENCE, orphan).await.unwrap();
-    let orphan =
-        processes_with("time.sleep(600)").into_iter().find(|pid| is_child_of(*pid, &program)).unwrap();
+    let orphan = orphan_of(&program).await;
     story.debugger.stop(None).await.unwrap();
     let waited = starting.await.unwrap();
     story.waited(waited);
@@ -104,6 +100,20 @@ async fn an_endless_program_is_stopped_with_all_it_started() {
             completed session-1 without an exit code (it was stopped)
         "#]])
         .await;
+}
+
+/// The orphan-to-be of `spawns.py`: a process in a session of its own.
+async fn orphan_of(program: &str) -> i32 {
+    let found = async {
+        loop {
+            let candidates = processes_with("time.sleep(600)");
+            match candidates.into_iter().find(|pid| is_child_of(*pid, program)) {
+                Some(orphan) => return orphan,
+                None => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    };
+    tokio::time::timeout(crate::story::PATIENCE, found).await.expect("the program starts a process")
 }
 
 fn is_child_of(pid: i32, program: &str) -> bool {
@@ -121,6 +131,52 @@ async fn nothing_outlives_the_engine() {
     assert!(!processes_with(&program).is_empty());
     drop(story);
     until_gone(&program).await;
+}
+
+#[tokio::test]
+async fn nothing_outlives_an_agent_that_is_killed() {
+    let (folder, program) = unique("spawns.py");
+    let state = tempfile::tempdir().unwrap();
+    let home = Home::open(state.path().join("home")).unwrap();
+    std::fs::create_dir(folder.path().join(".vscode")).unwrap();
+    let launch = json!({"configurations": [{
+        "name": "spawns", "type": "debugpy", "request": "launch", "program": program, "python": python(),
+        "console": "internalConsole",
+    }]});
+    std::fs::write(folder.path().join(".vscode/launch.json"), launch.to_string()).unwrap();
+    let mut agent = std::process::Command::new(env!("CARGO_BIN_EXE_baton-agent"))
+        .args(["--standalone", "--window", "w", "--folder"])
+        .arg(folder.path())
+        .env("BATON_HOME", home.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    BufReader::new(agent.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+    let ready: serde_json::Value = serde_json::from_str(&ready).unwrap();
+    let token = home.secret().unwrap().window_token(&"w".parse().unwrap());
+    let call = reqwest::Client::new()
+        .post(format!("http://127.0.0.1:{}/mcp", ready["ready"]["port"]))
+        .bearer_auth(token.expose())
+        .header("accept", "application/json, text/event-stream")
+        .header(PIN_HEADER, "w")
+        .json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "start_debugging", "arguments": {"configuration_name": "spawns"}}}))
+        .send();
+    let starting = tokio::spawn(call);
+    let orphan = orphan_of(&program).await;
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    until_gone(&program).await;
+    let gone = async {
+        while processes_with("time.sleep(600)").contains(&orphan) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(5), gone).await.is_ok(), "the orphan lives");
+    starting.abort();
 }
 
 #[tokio::test]

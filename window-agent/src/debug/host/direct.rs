@@ -26,7 +26,7 @@ use crate::process::{self, Program};
 /// How long a connection to an adapter may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an adapter may take to end by itself once its session is over.
-const EXIT_GRACE: Duration = Duration::from_millis(1_000);
+const EXIT_GRACE: Duration = Duration::from_millis(500);
 /// How long the end of the process and the end of its output may lie apart.
 const DRAIN_GRACE: Duration = Duration::from_millis(300);
 /// Last words of an adapter that are told.
