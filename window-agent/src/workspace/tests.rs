@@ -1,3 +1,5 @@
+//! Reading launch.json and finding files, on folders made for each test.
+
 use std::fs;
 
 use expect_test::{Expect, expect};
