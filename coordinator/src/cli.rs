@@ -28,7 +28,7 @@ use crate::logging;
 pub(crate) mod exit {
     /// Something was refused or failed.
     pub(crate) const FAILED: u8 = 1;
-    /// `status`, `windows`, `down`-like questions: no coordinator runs.
+    /// No coordinator runs, and the verb starts none.
     pub(crate) const NOT_RUNNING: u8 = 3;
     /// The command line makes no sense.
     pub(crate) const USAGE: u8 = 64;

@@ -75,8 +75,9 @@ pub async fn run(
         LockError::Held => RunError::AlreadyRunning,
         error => RunError::Lock(error),
     })?;
+    let lock = Arc::new(lock);
     let secret = home.secret()?;
-    let state = StateFile::load(home);
+    let state = StateFile::load(home, lock.clone());
     let before = state.current();
     let instance =
         InstanceId(random_hex().map_err(|source| HomeError::Io { path: home.path().into(), source })?);

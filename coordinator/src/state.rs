@@ -9,6 +9,8 @@ use baton_proto::ids::{Term, WindowId};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
+use crate::singleton::Lock;
+
 /// The content of the file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -50,13 +52,21 @@ pub struct Preferred {
 #[derive(Clone, Debug)]
 pub struct StateFile {
     home: Home,
-    state: Arc<Mutex<State>>,
+    lock: Arc<Lock>,
+    memory: Arc<Mutex<Memory>>,
+}
+
+#[derive(Debug)]
+struct Memory {
+    state: State,
+    /// False after a write that failed: the next one is made even when nothing changed.
+    is_written: bool,
 }
 
 impl StateFile {
     /// Reads the file. One that cannot be believed is set aside as `state.json.broken`, and everything starts
     /// anew; agents then report the terms they have seen, so that the generation still grows.
-    pub fn load(home: &Home) -> Self {
+    pub fn load(home: &Home, lock: Arc<Lock>) -> Self {
         let state = match home.read_state::<State>() {
             Ok(state) => state.unwrap_or_default(),
             Err(error) => {
@@ -66,30 +76,37 @@ impl StateFile {
                 State::default()
             }
         };
-        Self { home: home.clone(), state: Arc::new(Mutex::new(state)) }
+        let memory = Memory { state, is_written: true };
+        Self { home: home.clone(), lock, memory: Arc::new(Mutex::new(memory)) }
     }
 
     /// What is stored now.
     pub fn current(&self) -> State {
-        self.lock().clone()
+        self.memory().state.clone()
     }
 
     /// Changes the state and writes it when that made a difference. Blocks for the time of an fsync. The change
     /// is in force even when it could not be written.
     pub fn update(&self, change: impl FnOnce(&mut State)) -> io::Result<()> {
         // Held while writing: the file holds the latest change, whoever made it.
-        let mut state = self.lock();
-        let before = state.clone();
-        change(&mut state);
-        if *state == before {
+        let mut memory = self.memory();
+        let before = memory.state.clone();
+        change(&mut memory.state);
+        if memory.state == before && memory.is_written {
             return Ok(());
         }
-        let bytes = serde_json::to_vec_pretty(&*state)?;
-        self.home.replace("state.json", &bytes)
+        memory.is_written = false;
+        if !self.lock.is_intact() {
+            return Err(io::Error::other("the lock file is gone; the file is a successor's by now"));
+        }
+        let bytes = serde_json::to_vec_pretty(&memory.state)?;
+        self.home.replace("state.json", &bytes)?;
+        memory.is_written = true;
+        Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,26 +114,45 @@ impl StateFile {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_change_is_there_after_a_restart_and_unknown_fields_stay() {
+    async fn open(home: &Home) -> StateFile {
+        StateFile::load(home, Arc::new(Lock::acquire(home).await.unwrap()))
+    }
+
+    #[tokio::test]
+    async fn a_change_is_there_after_a_restart_and_unknown_fields_stay() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path()).unwrap();
         home.replace("state.json", br#"{"generation":4,"of_a_newer_version":{"a":1}}"#).unwrap();
-        StateFile::load(&home).update(|state| state.generation += 1).unwrap();
-        let state = StateFile::load(&home).current();
+        open(&home).await.update(|state| state.generation += 1).unwrap();
+        let state = open(&home).await.current();
         assert_eq!((state.generation, state.client_epoch), (5, 0));
         assert_eq!(state.other["of_a_newer_version"]["a"], 1);
     }
 
-    #[test]
-    fn a_torn_file_is_set_aside() {
+    #[tokio::test]
+    async fn a_torn_file_is_set_aside() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path()).unwrap();
         for broken in ["", "{\"generation\":", "[]", "{\"generation\":-1}"] {
             home.replace("state.json", broken.as_bytes()).unwrap();
-            assert_eq!(StateFile::load(&home).current(), State::default(), "{broken}");
+            assert_eq!(open(&home).await.current(), State::default(), "{broken}");
             assert_eq!(std::fs::read_to_string(dir.path().join("state.json.broken")).unwrap(), broken);
             assert!(!home.state_path().exists());
         }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_written_without_the_lock_and_a_failed_write_is_made_up_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let state = open(&home).await;
+        let aside = dir.path().join("aside");
+        std::fs::rename(home.lock_path(), &aside).unwrap();
+        assert!(state.update(|state| state.generation = 7).is_err());
+        assert!(!home.state_path().exists());
+        assert_eq!(state.current().generation, 7, "it is in force all the same");
+        std::fs::rename(&aside, home.lock_path()).unwrap();
+        state.update(|_| {}).unwrap();
+        assert_eq!(home.read_state::<State>().unwrap().unwrap().generation, 7);
     }
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Done, Failed, exit, output, parse_port, started, url};
+use crate::state::State;
 
 #[derive(Debug, Args)]
 pub(crate) struct PortArgument {
@@ -69,7 +70,7 @@ pub(super) async fn settings(options: SettingsOptions) -> Done {
     let Some(key) = options.key else {
         let settings: Settings = match find(&home).await {
             Ok(mut connection) => connection.get("/v1/settings").await?,
-            Err(FindError::NotRunning) => crate::state::StateFile::load(&home).current().settings,
+            Err(FindError::NotRunning) => stored_settings(&home),
             Err(error) => return Err(error.into()),
         };
         output::json(&settings);
@@ -93,6 +94,11 @@ pub(super) async fn settings(options: SettingsOptions) -> Done {
     let settings: Settings = connection.patch("/v1/settings", &change).await?;
     output::json(&settings);
     Ok(())
+}
+
+fn stored_settings(home: &Home) -> Settings {
+    let state: Option<State> = home.read_state().ok().flatten();
+    state.unwrap_or_default().settings
 }
 
 /// Reads a value as the kind that the setting has now.

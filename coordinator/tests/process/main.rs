@@ -7,3 +7,4 @@ mod scene;
 mod singleton;
 mod strangers;
 mod trust;
+mod windows;
