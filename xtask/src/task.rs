@@ -1,5 +1,6 @@
 //! The tasks themselves.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -26,8 +27,8 @@ pub(crate) enum Suite {
 /// `cargo xtask demo`.
 pub(crate) fn demo(stay: bool) -> Result<()> {
     in_parallel(&[&|| DEBUGPY.install(), &|| MCP_1.install()])?;
-    build(&[])?;
-    let mut demo = cargo(&["run", "--quiet", "-p", "baton-tests", "--bin", "baton-demo", "--"]);
+    build(&PROGRAMS, &["--bins"])?;
+    let mut demo = command(built("debug", "baton-demo")?);
     if stay {
         demo.arg("--stay");
     }
@@ -40,7 +41,8 @@ pub(crate) fn test(suites: &[Suite]) -> Result<()> {
     let needs_clients = wants(Suite::Clients) || wants(Suite::Conformance);
     if wants(Suite::Unit) || wants(Suite::It) || needs_clients {
         install_for_tests(needs_clients || wants(Suite::It))?;
-        build(&[])?;
+        // The same selection as the runner's, so that nothing is compiled twice.
+        build(&["--workspace"], &["--all-targets"])?;
     }
     say("running the tests");
     shown("the tests", &mut test_command(suites))
@@ -51,7 +53,7 @@ pub(crate) fn check() -> Result<()> {
     shown("cargo fmt --check", &mut cargo(&["fmt", "--all", "--check"]))?;
     let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"];
     shown("cargo clippy", &mut cargo(&clippy))?;
-    shown("the house rules", &mut cargo(&["test", "--quiet", "-p", "baton-tests", "--test", "it", "tidy::"]))
+    shown("the house rules", &mut cargo(&["test", "--quiet", "--workspace", "--test", "it", "tidy::"]))
 }
 
 /// `cargo xtask bench [name...]`.
@@ -61,9 +63,8 @@ pub(crate) fn bench(names: &[String]) -> Result<()> {
         &|| MCP_PROXY.install(),
         &install::install_nginx,
     ])?;
-    build(&["--release"])?;
-    let mut bench =
-        cargo(&["run", "--quiet", "--release", "-p", "baton-tests", "--bin", "baton-bench", "--"]);
+    build(&PROGRAMS, &["--release", "--bins"])?;
+    let mut bench = command(built("release", "baton-bench")?);
     bench.args(names);
     if let Some(nginx) = install::nginx() {
         bench.env("BATON_NGINX", nginx);
@@ -86,21 +87,30 @@ fn install_for_tests(with_clients: bool) -> Result<()> {
     }])
 }
 
-/// Builds the programs and the harness: the tests start the programs from the target folder.
-fn build(arguments: &[&str]) -> Result<()> {
+/// The programs of a user, and what drives them.
+const PROGRAMS: [&str; 6] = ["-p", "baton-coordinator", "-p", "baton-window-agent", "-p", "baton-tests"];
+
+/// Builds into the target folder, from where the tests start the programs.
+fn build(packages: &[&str], arguments: &[&str]) -> Result<()> {
     say("building the programs");
-    let packages = ["build", "-p", "baton-coordinator", "-p", "baton-window-agent", "-p", "baton-tests"];
-    shown("cargo build", cargo(&packages).arg("--bins").args(arguments))
+    shown("cargo build", cargo(&["build"]).args(packages).args(arguments))
+}
+
+/// A program that was just built: started directly, because `cargo run` would select other features and build anew.
+fn built(profile: &str, name: &str) -> Result<PathBuf> {
+    let xtask = std::env::current_exe()?;
+    let target = xtask.parent().and_then(Path::parent).context("xtask lies in the target folder")?;
+    let path = target.join(profile).join(name);
+    anyhow::ensure!(path.is_file(), "{} was not built", path.display());
+    Ok(path)
 }
 
 /// One run of the test runner for all chosen suites, so that slow ones go side by side.
 fn test_command(suites: &[Suite]) -> Command {
     let has_nextest = output_of(&mut cargo(&["nextest", "--version"])).is_some();
     let mut test = if has_nextest { cargo(&["nextest", "run"]) } else { cargo(&["test", "--no-fail-fast"]) };
-    if suites.is_empty() || suites.contains(&Suite::Unit) {
-        test.arg("--workspace");
-    } else {
-        test.args(["-p", "baton-tests"]);
+    test.arg("--workspace");
+    if !suites.is_empty() && !suites.contains(&Suite::Unit) {
         let targets = suites.iter().map(|suite| match suite {
             Suite::Clients => "clients",
             Suite::Conformance => "conformance",
