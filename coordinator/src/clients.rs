@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use directories::BaseDirs;
 use serde_json::{Map, Value, json};
 
-pub(crate) use file::{FileError, Written, remove, write};
+pub(crate) use file::{FileError, Written, is_open_to_others, remove, write};
 
 /// Name of the entry in every client's file.
 pub(crate) const ENTRY: &str = "baton";

@@ -62,6 +62,9 @@ pub(super) async fn run(options: ConfigOptions) -> Done {
             Written::Changed | Written::Deleted => "wrote Baton into",
         };
         output::note(format!("{what} {}", file.display()));
+        if !by_command && clients::is_open_to_others(&file) {
+            output::note(format!("other users can read the token in it; run `chmod 600 {}`", file.display()));
+        }
         return Ok(());
     }
     output::line(client.render(&entry));

@@ -9,13 +9,14 @@ use serde_json::json;
 use super::{Done, Failed, exit, output};
 
 pub(super) async fn status(as_json: bool) -> Done {
-    let Some(status) = ask().await? else {
-        if as_json {
-            output::json(&not_running());
-        } else {
-            output::line("no coordinator runs; start one with `baton up`");
+    let status = match ask().await? {
+        Ok(status) => status,
+        Err(not_answering) => {
+            if as_json {
+                output::json(&not_running());
+            }
+            return Err(not_answering);
         }
-        return Err(Failed::silently(exit::NOT_RUNNING));
     };
     if as_json {
         output::json(&status);
@@ -28,13 +29,14 @@ pub(super) async fn status(as_json: bool) -> Done {
 }
 
 pub(super) async fn windows(as_json: bool) -> Done {
-    let Some(status) = ask().await? else {
-        if as_json {
-            output::json(&json!([]));
-        } else {
-            output::line("no coordinator runs; start one with `baton up`");
+    let status = match ask().await? {
+        Ok(status) => status,
+        Err(not_answering) => {
+            if as_json {
+                output::json(&json!([]));
+            }
+            return Err(not_answering);
         }
-        return Err(Failed::silently(exit::NOT_RUNNING));
     };
     if as_json {
         output::json(&status.windows);
@@ -46,13 +48,17 @@ pub(super) async fn windows(as_json: bool) -> Done {
     Ok(())
 }
 
-async fn ask() -> Result<Option<Status>, Failed> {
+/// The outer error is one that a script must not take for "it does not run".
+async fn ask() -> Result<Result<Status, Failed>, Failed> {
     let mut connection: Connection = match find(&Home::from_env()?).await {
         Ok(connection) => connection,
-        Err(FindError::NotRunning) => return Ok(None),
+        // Whatever keeps it from answering: to a script it does not run, and a person is told why.
+        Err(error @ (FindError::NotRunning | FindError::PortTaken { .. } | FindError::Hung { .. })) => {
+            return Ok(Err(Failed::new(exit::NOT_RUNNING, error.to_string())));
+        }
         Err(error) => return Err(error.into()),
     };
-    Ok(Some(connection.get("/v1/status").await?))
+    Ok(Ok(connection.get("/v1/status").await?))
 }
 
 /// The same names as [`Status`], so that a script needs no second case.

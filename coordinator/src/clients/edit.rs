@@ -1,6 +1,7 @@
 //! CORE: one change of a text, how it is made, and how it is undone.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One place of a text was replaced; everything around it is as it was, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +44,16 @@ impl Splice {
         let offset = if is_there { self.offset } else { find_once(after, &self.inserted)? };
         let rest = &after[offset + self.inserted.len()..];
         Some(format!("{}{}{rest}", &after[..offset], self.removed))
+    }
+}
+
+/// Removes `section.name` from a value, and the section when nothing is left in it.
+pub(super) fn take_entry(value: &mut Value, section: &str, name: &str) {
+    let Some(root) = value.as_object_mut() else { return };
+    let Some(servers) = root.get_mut(section).and_then(Value::as_object_mut) else { return };
+    servers.remove(name);
+    if servers.is_empty() {
+        root.remove(section);
     }
 }
 

@@ -10,7 +10,7 @@ use baton_link::home::{Home, random_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::edit::{Broken, Splice};
+use super::edit::{Broken, Splice, take_entry};
 use super::{Client, ENTRY, Language, folder_of, json, toml};
 
 /// How each file was changed, in the state folder (a change may hold the client token).
@@ -117,14 +117,9 @@ pub(crate) fn remove(home: &Home, client: Client, path: &Path) -> Result<Written
     Ok(done)
 }
 
-/// Removes `section.name` from a value, and the section when nothing is left in it.
-pub(super) fn take_entry(value: &mut Value, section: &str, name: &str) {
-    let Some(root) = value.as_object_mut() else { return };
-    let Some(servers) = root.get_mut(section).and_then(Value::as_object_mut) else { return };
-    servers.remove(name);
-    if servers.is_empty() {
-        root.remove(section);
-    }
+/// True when other users can read the file.
+pub(crate) fn is_open_to_others(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
 }
 
 /// A client's file.

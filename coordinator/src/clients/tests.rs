@@ -302,7 +302,7 @@ proptest! {
         let removed = json::unset(&after, "mcpServers", ENTRY, false).unwrap();
         let mut left = json::to_value(&removed).unwrap();
         if before.get("mcpServers").is_none() {
-            file::take_entry(&mut left, "mcpServers", ENTRY);
+            edit::take_entry(&mut left, "mcpServers", ENTRY);
         }
         prop_assert_eq!(left, before);
     }

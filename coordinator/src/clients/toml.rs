@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table};
 
-use super::edit::Broken;
+use super::edit::{Broken, take_entry};
 use super::in_reading_order;
 
 /// `[section.name]` with the entry's values.
@@ -29,7 +29,7 @@ pub(super) fn has(text: &str, section: &str) -> Result<bool, Broken> {
 /// Everything but the table, to see that nothing else has changed.
 pub(super) fn rest(text: &str, section: &str, name: &str) -> Result<Value, Broken> {
     let mut value = from_item(parse(text)?.as_item());
-    super::file::take_entry(&mut value, section, name);
+    take_entry(&mut value, section, name);
     Ok(value)
 }
 

@@ -50,7 +50,8 @@ fn f5_a_stopped_coordinator_is_replaced() {
     let first = scene.up();
     signal(first.pid, Signal::STOP);
     let status = scene.run(&["status"]);
-    assert_eq!(status.code, 69, "a question kills nobody: {status:?}");
+    assert_eq!(status.code, 3, "a question kills nobody: {status:?}");
+    assert!(status.stderr.contains("does not answer"), "{status:?}");
     assert!(is_running(first.pid, first.pid_start));
     let second = scene.up();
     assert!(!is_running(first.pid, first.pid_start));

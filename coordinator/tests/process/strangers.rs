@@ -55,8 +55,9 @@ fn f15_t9_a_stranger_on_the_port_is_named_and_learns_nothing() {
     assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
     // It still is the first one that waits.
     assert_eq!(scene.logs().matches("the port is taken").count(), 1, "{}", scene.logs());
-    let status = scene.run(&["status"]);
-    assert_eq!(status.code, 69, "{status:?}");
+    let status = scene.run(&["status", "--json"]);
+    assert_eq!((status.code, &status.json()["running"]), (3, &serde_json::json!(false)), "{status:?}");
+    assert!(status.stderr.contains("is held by"), "{status:?}");
 
     let secret = scene.home().secret().unwrap();
     let tokens = [secret.token(Role::Member), secret.token(Role::Client { epoch: 0 })];
