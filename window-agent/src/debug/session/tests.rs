@@ -1,1 +1,507 @@
-//! Golden conversations.
+//! Conversations in golden form: what an adapter says goes in, what the session does and tells comes out. The
+//! messages are debugpy's, recorded and shortened; the other orders are those of other adapters.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::debug::DebuggerOptions;
+use crate::debug::adapters;
+use crate::debug::breakpoints::Wanted;
+use crate::debug::dap::Incoming;
+use crate::debug::session::{Ending, Input, Output, Session};
+use crate::debug::types::{Resume, SetBreakpoint, Start};
+
+const INITIALIZE: &str = r#"ok 1 {"supportsConfigurationDoneRequest": true, "supportsExceptionInfoRequest": true,
+    "exceptionBreakpointFilters": [{"filter": "raised", "default": false}, {"filter": "uncaught", "default": true}]}"#;
+const STOPPED: &str = r#"event stopped {"reason": "breakpoint", "threadId": 1, "allThreadsStopped": true, "hitBreakpointIds": [0]}"#;
+
+/// Feeds lines to a session with one breakpoint (our id 7) and compares what comes out.
+///
+/// `ok SEQ BODY`, `no SEQ MESSAGE`: an answer. `event NAME BODY`. `request NAME BODY`. `continue THREAD`. `stop`.
+/// `set`: the breakpoint is gone. `ask NAME`. `closed HOW`. `after MS`: time passes.
+fn check(no_debug: bool, lines: &[&str], expected: Expect) {
+    let mut driver = Driver::new(no_debug);
+    driver.input(Input::Connected);
+    for line in lines {
+        driver.text.push_str(&format!("{:.60}\n", line.split('\n').next().unwrap_or_default()));
+        driver.line(line);
+    }
+    expected.assert_eq(&driver.text);
+}
+
+struct Driver {
+    session: Session,
+    now: Instant,
+    text: String,
+}
+
+impl Driver {
+    fn new(no_debug: bool) -> Self {
+        let configuration = json!({"type": "debugpy", "request": "attach", "connect": {"port": 1}});
+        let configuration = configuration.as_object().cloned().unwrap();
+        let start = Start { configuration, name: String::new(), no_debug };
+        let mut plan = adapters::plan(&start, &DebuggerOptions::default()).unwrap();
+        plan.kind = adapters::StartKind::Launch;
+        plan.reach = adapters::Reach::Stdio(Vec::new());
+        plan.arguments = json!({"program": "a.py"});
+        plan.no_debug = no_debug;
+        let wish = SetBreakpoint { path: PathBuf::from("/a.py"), line: 3, ..SetBreakpoint::default() };
+        let wanted = BTreeMap::from([(PathBuf::from("/a.py"), vec![Wanted { id: 7, wish }])]);
+        Self { session: Session::new(&plan, None, wanted), now: Instant::now(), text: String::new() }
+    }
+
+    fn line(&mut self, line: &str) {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (name, body) = rest.split_once(' ').unwrap_or((rest, "{}"));
+        let body = || serde_json::from_str::<Value>(body).unwrap();
+        let seq = || name.parse::<i64>().unwrap();
+        let message = |value: Value| Input::Message(Incoming::parse(value.to_string().as_bytes()).unwrap());
+        let input = match word {
+            "ok" => {
+                message(json!({"type": "response", "request_seq": seq(), "success": true, "body": body()}))
+            }
+            "no" => message(json!({"type": "response", "request_seq": seq(), "success": false,
+                "message": rest.split_once(' ').unwrap().1})),
+            "event" => message(json!({"type": "event", "event": name, "body": body()})),
+            "request" => message(json!({"type": "request", "seq": 70, "command": name, "arguments": body()})),
+            "continue" => Input::Resume { thread_id: seq(), how: Resume::Continue },
+            "stop" => Input::Stop,
+            "set" => Input::SetBreakpoints { ticket: 1, path: PathBuf::from("/a.py"), wanted: Vec::new() },
+            "ask" => Input::Request { ticket: 2, command: "threads", arguments: json!({}) },
+            "closed" => Input::Closed { how: rest.to_owned() },
+            "after" => {
+                self.now += Duration::from_millis(rest.parse().unwrap());
+                self.session.handle_timeout(self.now);
+                return self.drain();
+            }
+            other => panic!("{other}"),
+        };
+        self.input(input);
+    }
+
+    fn input(&mut self, input: Input) {
+        self.session.handle(self.now, input);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.session.poll_output() {
+            let line = match output {
+                Output::Send(message) if message["type"] == "request" => {
+                    let arguments = message["arguments"].to_string();
+                    let arguments = if message["command"] == "initialize" { "" } else { &arguments };
+                    format!("{} {} {arguments}", message["seq"], message["command"].as_str().unwrap())
+                }
+                Output::Send(message) => format!("reply {message}"),
+                Output::Answer { ticket, result } => format!("answer {ticket}: {result:?}"),
+                Output::Bound { id, binding } => {
+                    format!("bound {id} verified {} line {:?}", binding.verified, binding.line)
+                }
+                Output::Stopped(captured) => format!(
+                    "STOPPED thread {} hit {:?} frames {} variables {} exception {}",
+                    captured.thread_id,
+                    captured.hit,
+                    captured.stack["stackFrames"].as_array().map_or(0, Vec::len),
+                    captured.variables["variables"].as_array().map_or(0, Vec::len),
+                    captured.exception["exceptionId"],
+                ),
+                Output::Ended(end) => {
+                    let how = match end.how {
+                        Ending::Plain => "plain".to_owned(),
+                        Ending::Asked => "asked".to_owned(),
+                        Ending::NotStarted(message) => format!("not started: {message}"),
+                        Ending::Lost(how) => format!("lost: {how}"),
+                    };
+                    format!("ENDED {:?} {how}", end.exit_code)
+                }
+                other => format!("{other:?}"),
+            };
+            self.text.push_str(&format!("    {}\n", line.trim_end()));
+        }
+    }
+}
+
+#[test]
+fn debugpy_from_launch_to_end() {
+    let lines = [
+        INITIALIZE,
+        "event initialized",
+        r#"ok 3 {"breakpoints": [{"id": 0, "verified": true, "line": 3}]}"#,
+        "ok 4",
+        "ok 5",
+        "ok 6",
+        "ok 2",
+        STOPPED,
+        r#"ok 7 {"stackFrames": [{"id": 2}, {"id": 3}]}"#,
+        r#"ok 8 {"scopes": [{"name": "Huge", "expensive": true, "variablesReference": 4}, {"name": "Locals", "variablesReference": 5}]}"#,
+        r#"ok 9 {"variables": [{"name": "x"}]}"#,
+        "continue 1",
+        "ok 10",
+        "event continued",
+        r#"event exited {"exitCode": 3}"#,
+        "event terminated",
+        "event stopped",
+    ];
+    check(
+        false,
+        &lines,
+        expect![[r#"
+            1 initialize
+        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+            2 launch {"program":"a.py"}
+        event initialized
+            3 setBreakpoints {"breakpoints":[{"line":3}],"lines":[3],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
+            4 setDebuggerProperty {"skipPrintBreakpointException":[],"skipSuspendOnBreakpointException":[]}
+            5 setExceptionBreakpoints {"filters":["uncaught"]}
+        ok 3 {"breakpoints": [{"id": 0, "verified": true, "line": 3}
+            bound 7 verified true line Some(3)
+        ok 4
+        ok 5
+            6 configurationDone {}
+        ok 6
+        ok 2
+        event stopped {"reason": "breakpoint", "threadId": 1, "allTh
+            Resumed
+            7 stackTrace {"levels":20,"startFrame":0,"threadId":1}
+        ok 7 {"stackFrames": [{"id": 2}, {"id": 3}]}
+            8 scopes {"frameId":2}
+        ok 8 {"scopes": [{"name": "Huge", "expensive": true, "variab
+            9 variables {"variablesReference":5}
+        ok 9 {"variables": [{"name": "x"}]}
+            STOPPED thread 1 hit Some([7]) frames 2 variables 1 exception null
+        continue 1
+            10 continue {"threadId":1}
+        ok 10
+            Resumed
+        event continued
+        event exited {"exitCode": 3}
+        event terminated
+            11 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED Some(3) plain
+        event stopped
+    "#]],
+    );
+}
+
+#[test]
+fn other_orders_of_the_handshake() {
+    // The answer to the launch first, `initialized` after it, and once more.
+    check(
+        false,
+        &[
+            INITIALIZE,
+            "ok 2",
+            "event initialized",
+            "event initialized",
+            r#"ok 3 {"breakpoints": []}"#,
+            "ok 4",
+            "ok 5",
+        ],
+        expect![[r#"
+                1 initialize
+            ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+                2 launch {"program":"a.py"}
+            ok 2
+            event initialized
+                3 setBreakpoints {"breakpoints":[{"line":3}],"lines":[3],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
+                4 setDebuggerProperty {"skipPrintBreakpointException":[],"skipSuspendOnBreakpointException":[]}
+                5 setExceptionBreakpoints {"filters":["uncaught"]}
+            event initialized
+            ok 3 {"breakpoints": []}
+            ok 4
+            ok 5
+                6 configurationDone {}
+        "#]],
+    );
+    // Without debugging there may be no configuration at all.
+    check(
+        true,
+        &[INITIALIZE, "ok 2", r#"event exited {"exitCode": 0}"#, "event terminated"],
+        expect![[r#"
+            1 initialize
+        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+            2 launch {"program":"a.py"}
+        ok 2
+        event exited {"exitCode": 0}
+        event terminated
+            3 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED Some(0) plain
+    "#]],
+    );
+}
+
+#[test]
+fn starts_that_fail_tell_the_real_cause() {
+    check(
+        false,
+        &["no 1 wrong version"],
+        expect![[r#"
+            1 initialize
+        no 1 wrong version
+            2 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED None not started: wrong version
+    "#]],
+    );
+    check(
+        false,
+        &[INITIALIZE, "no 2 no such program"],
+        expect![[r#"
+            1 initialize
+        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+            2 launch {"program":"a.py"}
+        no 2 no such program
+            3 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED None not started: no such program
+    "#]],
+    );
+    let configured =
+        [INITIALIZE, "event initialized", "ok 3", "ok 4", "ok 5", "no 6 expected a stopped process"];
+    check(
+        false,
+        &[&configured[..], &["no 2 no such program"]].concat(),
+        expect![[r#"
+            1 initialize
+        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+            2 launch {"program":"a.py"}
+        event initialized
+            3 setBreakpoints {"breakpoints":[{"line":3}],"lines":[3],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
+            4 setDebuggerProperty {"skipPrintBreakpointException":[],"skipSuspendOnBreakpointException":[]}
+            5 setExceptionBreakpoints {"filters":["uncaught"]}
+        ok 3
+        ok 4
+        ok 5
+            6 configurationDone {}
+        no 6 expected a stopped process
+        no 2 no such program
+            7 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED None not started: no such program
+    "#]],
+    );
+    check(
+        false,
+        &[&configured[..], &["after 200"]].concat(),
+        expect![[r#"
+            1 initialize
+        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+            2 launch {"program":"a.py"}
+        event initialized
+            3 setBreakpoints {"breakpoints":[{"line":3}],"lines":[3],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
+            4 setDebuggerProperty {"skipPrintBreakpointException":[],"skipSuspendOnBreakpointException":[]}
+            5 setExceptionBreakpoints {"filters":["uncaught"]}
+        ok 3
+        ok 4
+        ok 5
+            6 configurationDone {}
+        no 6 expected a stopped process
+        after 200
+            7 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED None not started: expected a stopped process
+    "#]],
+    );
+    check(
+        false,
+        &[INITIALIZE, "closed exited with code 1"],
+        expect![[r#"
+            1 initialize
+        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+            2 launch {"program":"a.py"}
+        closed exited with code 1
+            3 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED None not started: the debug adapter exited with code 1
+    "#]],
+    );
+}
+
+/// The lines up to a stop that was told.
+fn to_stop() -> Vec<&'static str> {
+    let breakpoints = r#"ok 3 {"breakpoints": [{"id": 0, "verified": true, "line": 3}]}"#;
+    vec![INITIALIZE, "event initialized", breakpoints, "ok 4", "ok 5", "ok 6", "ok 2", STOPPED, "ok 7"]
+}
+
+/// Only what follows the lines of [`to_stop`] is compared.
+fn check_after_stop(lines: &[&str], expected: Expect) {
+    let mut driver = Driver::new(false);
+    driver.input(Input::Connected);
+    to_stop().into_iter().for_each(|line| driver.line(line));
+    driver.text.clear();
+    for line in lines {
+        driver.text.push_str(&format!("{line:.60}\n"));
+        driver.line(line);
+    }
+    expected.assert_eq(&driver.text);
+}
+
+#[test]
+fn a_late_continued_does_not_undo_a_newer_stop() {
+    check_after_stop(
+        &["continue 1", STOPPED, "ok 8", "ok 9", "event continued", "ask threads"],
+        expect![[r#"
+            continue 1
+                8 continue {"threadId":1}
+            event stopped {"reason": "breakpoint", "threadId": 1, "allTh
+                Resumed
+                9 stackTrace {"levels":20,"startFrame":0,"threadId":1}
+            ok 8
+            ok 9
+                STOPPED thread 1 hit Some([7]) frames 0 variables 0 exception null
+            event continued
+            ask threads
+                10 threads {}
+        "#]],
+    );
+    // One that nobody owes means that somebody else let it go on.
+    check_after_stop(
+        &["continue 1", "event continued", STOPPED, "ok 9", "event continued"],
+        expect![[r#"
+        continue 1
+            8 continue {"threadId":1}
+        event continued
+        event stopped {"reason": "breakpoint", "threadId": 1, "allTh
+            Resumed
+            9 stackTrace {"levels":20,"startFrame":0,"threadId":1}
+        ok 9
+            STOPPED thread 1 hit Some([7]) frames 0 variables 0 exception null
+        event continued
+            Resumed
+    "#]],
+    );
+}
+
+#[test]
+fn a_refused_resume_leaves_the_program_stopped() {
+    check_after_stop(
+        &["continue 1", "no 8 not now", "continue 1", "ok 9"],
+        expect![[r#"
+        continue 1
+            8 continue {"threadId":1}
+        no 8 not now
+            ResumeRefused { thread_id: 1, message: "not now" }
+        continue 1
+            9 continue {"threadId":1}
+        ok 9
+            Resumed
+    "#]],
+    );
+}
+
+#[test]
+fn exceptions_are_asked_for_and_slow_answers_are_not_waited_for() {
+    let stopped = r#"event stopped {"reason": "exception", "threadId": 1}"#;
+    check_after_stop(
+        &["continue 1", "ok 8", stopped, "ok 9", r#"ok 10 {"exceptionId": "E"}"#],
+        expect![[r#"
+            continue 1
+                8 continue {"threadId":1}
+            ok 8
+                Resumed
+            event stopped {"reason": "exception", "threadId": 1}
+                Resumed
+                9 stackTrace {"levels":20,"startFrame":0,"threadId":1}
+                10 exceptionInfo {"threadId":1}
+            ok 9
+            ok 10 {"exceptionId": "E"}
+                STOPPED thread 1 hit None frames 0 variables 0 exception "E"
+        "#]],
+    );
+    check_after_stop(
+        &["continue 1", "ok 8", stopped, "after 4000", "after 2000"],
+        expect![[r#"
+        continue 1
+            8 continue {"threadId":1}
+        ok 8
+            Resumed
+        event stopped {"reason": "exception", "threadId": 1}
+            Resumed
+            9 stackTrace {"levels":20,"startFrame":0,"threadId":1}
+            10 exceptionInfo {"threadId":1}
+        after 4000
+        after 2000
+            STOPPED thread 1 hit None frames 0 variables 0 exception null
+    "#]],
+    );
+}
+
+#[test]
+fn every_end_is_an_end() {
+    check_after_stop(
+        &["stop", "ask threads", "ok 8"],
+        expect![[r#"
+        stop
+            8 disconnect {"restart":false,"terminateDebuggee":true}
+        ask threads
+            9 threads {}
+        ok 8
+            answer 2: Err("the session has ended")
+            ENDED None asked
+    "#]],
+    );
+    check_after_stop(
+        &["stop", "after 1000"],
+        expect![[r#"
+        stop
+            8 disconnect {"restart":false,"terminateDebuggee":true}
+        after 1000
+            ENDED None asked
+    "#]],
+    );
+    check_after_stop(
+        &["continue 1", "ask threads", "closed was killed by signal 9", "ask threads"],
+        expect![[r#"
+            continue 1
+                8 continue {"threadId":1}
+            ask threads
+                9 threads {}
+            closed was killed by signal 9
+                answer 2: Err("the session has ended")
+                ENDED None lost: was killed by signal 9
+            ask threads
+                answer 2: Err("the session has ended")
+        "#]],
+    );
+    check_after_stop(
+        &["continue 1", "event terminated", "after 200"],
+        expect![[r#"
+        continue 1
+            8 continue {"threadId":1}
+        event terminated
+        after 200
+            9 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED None plain
+    "#]],
+    );
+    check_after_stop(
+        &["continue 1", r#"event exited {"exitCode": 0}"#, "after 3000"],
+        expect![[r#"
+        continue 1
+            8 continue {"threadId":1}
+        event exited {"exitCode": 0}
+        after 3000
+            9 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED Some(0) plain
+    "#]],
+    );
+}
+
+#[test]
+fn wishes_of_the_adapter_are_passed_on_or_refused() {
+    let child = r#"request startDebugging {"request": "attach", "configuration": {"name": "child"}}"#;
+    check_after_stop(
+        &[child, "request runInTerminal", "request dance", "set", "ok 9"],
+        expect![[r#"
+        request startDebugging {"request": "attach", "configuration"
+            StartChild { request_seq: 70, request: "attach", configuration: Object {"name": String("child")} }
+        request runInTerminal
+            RunInTerminal { request_seq: 70, arguments: Object {} }
+        request dance
+            reply {"command":"dance","message":"not supported","request_seq":70,"seq":8,"success":false,"type":"response"}
+        set
+            9 setBreakpoints {"breakpoints":[],"lines":[],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
+        ok 9
+            answer 1: Ok(Null)
+    "#]],
+    );
+}
