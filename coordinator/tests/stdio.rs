@@ -99,11 +99,11 @@ async fn an_older_client_keeps_its_session_over_a_killed_coordinator() {
     let place = Place::new(false).await;
     let (client, mut changes) = connect(&place, ClientLifecycleMode::Initialize).await;
     assert!(client.list_all_tools().await.unwrap().len() > 10);
-    assert_eq!(list_windows(&client).await, json!({ "status": "ok", "live": null, "windows": [] }));
+    assert_eq!(list_windows(&client).await, json!({ "status": "success", "live": null, "windows": [] }));
     let before = place.home.discovery().unwrap().generation;
     place.kill().await;
     let answer = list_windows(&client).await;
-    assert_eq!(answer["status"], "ok", "{answer}");
+    assert_eq!(answer["status"], "success", "{answer}");
     assert!(place.home.discovery().unwrap().generation > before);
     // Its stream of notices is open again, and says that there may be news.
     tokio::time::timeout(PATIENCE, changes.recv()).await.expect("a notice").unwrap();
@@ -118,9 +118,9 @@ async fn a_stateless_client_keeps_its_subscription_over_a_killed_coordinator() {
     let (client, _) = connect(&place, lifecycle).await;
     let filter = rmcp::model::SubscriptionFilter::builder().tools_list_changed().build();
     let mut subscription = client.listen(filter).await.unwrap();
-    assert_eq!(list_windows(&client).await["status"], "ok");
+    assert_eq!(list_windows(&client).await["status"], "success");
     place.kill().await;
-    assert_eq!(list_windows(&client).await["status"], "ok");
+    assert_eq!(list_windows(&client).await["status"], "success");
     let notice = tokio::time::timeout(PATIENCE, subscription.next()).await.expect("a notice").unwrap();
     assert!(format!("{notice:?}").contains("ToolListChanged"), "{notice:?}");
     client.cancel().await.unwrap();

@@ -52,12 +52,13 @@ impl Events {
             match frame {
                 Some(Ok(frame)) => {
                     let Ok(data) = frame.into_data() else { continue };
+                    let n_seen = self.buffer.len();
                     self.buffer.extend_from_slice(&data);
                     if self.buffer.len() > EVENT_MAX {
                         tracing::warn!("a window sent an event without end");
                         return self.end(Stop::Gone);
                     }
-                    if let Some(events) = self.whole_events() {
+                    if let Some(events) = self.whole_events(n_seen) {
                         return Some(events);
                     }
                 }
@@ -76,8 +77,8 @@ impl Events {
     }
 
     /// Cuts the whole events off the buffer.
-    fn whole_events(&mut self) -> Option<Bytes> {
-        let end = self.buffer.windows(2).rposition(|pair| pair == b"\n\n")? + 2;
+    fn whole_events(&mut self, n_seen: usize) -> Option<Bytes> {
+        let end = end_of_events(&self.buffer, n_seen)?;
         let events = self.buffer.split_to(end).freeze();
         let (exchange, ..) = self.upstream.as_ref()?;
         self.is_answered = self.is_answered || has_answer(&events, &exchange.call.id);
@@ -108,6 +109,13 @@ impl Drop for Events {
     }
 }
 
+/// Where the last whole event in `buffer` ends; there is none in its first `n_seen` bytes, which are not searched
+/// again.
+pub(crate) fn end_of_events(buffer: &[u8], n_seen: usize) -> Option<usize> {
+    let start = n_seen.saturating_sub(1);
+    Some(start + buffer[start..].windows(2).rposition(|pair| pair == b"\n\n")? + 2)
+}
+
 /// True when one of the events answers the request `id`.
 pub(crate) fn has_answer(events: &[u8], id: &RawValue) -> bool {
     #[derive(Deserialize)]
@@ -127,6 +135,14 @@ pub(crate) fn has_answer(events: &[u8], id: &RawValue) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_whole_events_are_cut_off() {
+        assert_eq!(end_of_events(b"data: 1\n\ndata", 0), Some(9));
+        assert_eq!(end_of_events(b"data: 1\n\n", 8), Some(9), "the end came in two pieces");
+        assert_eq!(end_of_events(b"data: 1\n", 0), None);
+        assert_eq!(end_of_events(b"", 0), None);
+    }
 
     #[test]
     fn the_answer_is_told_from_notices() {

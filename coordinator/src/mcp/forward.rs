@@ -91,8 +91,15 @@ pub(crate) struct Upstream {
     gone: CancellationToken,
     /// Ends the calls that were routed to the live window, a while after a handover.
     drained: Mutex<CancellationToken>,
-    /// True while the window is live, as far as draining is concerned.
-    is_live: Mutex<bool>,
+    standing: Mutex<Standing>,
+}
+
+/// Where a window stands, as far as draining is concerned.
+#[derive(Default)]
+struct Standing {
+    is_live: bool,
+    /// Counts, so that the limit of an earlier handover does not end calls of a later one.
+    n_handovers: u64,
 }
 
 type Sender = SendRequest<Full<Bytes>>;
@@ -136,7 +143,7 @@ impl Windows {
         let upstream = self.upstream(&target.window);
         let drained = match target.right {
             Right::Term(_) => {
-                *upstream.is_live.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                upstream.standing.lock().unwrap_or_else(PoisonError::into_inner).is_live = true;
                 upstream.drained.lock().unwrap_or_else(PoisonError::into_inner).clone()
             }
             Right::Pin => upstream.gone.clone(),
@@ -166,7 +173,7 @@ impl Upstream {
             idle: Mutex::default(),
             drained: Mutex::new(gone.child_token()),
             gone,
-            is_live: Mutex::new(false),
+            standing: Mutex::default(),
         }
     }
 
@@ -175,23 +182,25 @@ impl Upstream {
     }
 
     fn on_live(self: &Arc<Self>, is_live: bool) {
-        let was_live =
-            std::mem::replace(&mut *self.is_live.lock().unwrap_or_else(PoisonError::into_inner), is_live);
+        let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_live = std::mem::replace(&mut standing.is_live, is_live);
         if !was_live || is_live {
             return;
         }
-        let upstream = self.clone();
+        standing.n_handovers += 1;
+        let (upstream, n_handovers) = (self.clone(), standing.n_handovers);
         tokio::spawn(async move {
             tokio::select! {
-                () = tokio::time::sleep(Duration::from_millis(DRAIN_MS)) => upstream.on_drained(),
+                () = tokio::time::sleep(Duration::from_millis(DRAIN_MS)) => upstream.on_drained(n_handovers),
                 () = upstream.gone.cancelled() => {}
             }
         });
     }
 
-    fn on_drained(&self) {
+    fn on_drained(&self, n_handovers: u64) {
+        let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         // A window that came back in the meantime keeps its calls.
-        if !*self.is_live.lock().unwrap_or_else(PoisonError::into_inner) {
+        if !standing.is_live && standing.n_handovers == n_handovers {
             let fresh = self.gone.child_token();
             std::mem::replace(&mut *self.drained.lock().unwrap_or_else(PoisonError::into_inner), fresh)
                 .cancel();
@@ -431,5 +440,55 @@ fn too_large() -> ToolFailure {
         message: format!("The window's answer is larger than {} MiB.", ANSWER_MAX / 1024 / 1024),
         hint: "Ask for less.".to_owned(),
         candidates: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use baton_proto::control::WindowState;
+    use baton_proto::discovery::KEY_LEN;
+    use baton_proto::ids::Term;
+
+    use super::*;
+    use crate::mcp::route::tests::{roster, window};
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_of_a_window_that_handed_over_have_the_drain_limit() {
+        let windows = Windows::new(Secret::new([1; KEY_LEN]));
+        let mut roster = roster();
+        let upstream = windows.upstream(&window("a", WindowState::Live));
+        windows.on_roster(&roster);
+        let running = upstream.drained.lock().unwrap().clone();
+        let to = |id: &str, seq| Some((id.parse().unwrap(), Term { generation: 1, seq }));
+
+        // It hands over and comes back in time: its calls go on, and the next handover has a limit of its own.
+        roster.live = to("b", 2);
+        windows.on_roster(&roster);
+        tokio::time::sleep(Duration::from_millis(DRAIN_MS - 1000)).await;
+        roster.live = to("a", 3);
+        windows.on_roster(&roster);
+        roster.live = to("b", 4);
+        windows.on_roster(&roster);
+        tokio::time::sleep(Duration::from_millis(DRAIN_MS - 1)).await;
+        assert!(!running.is_cancelled());
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        assert!(running.is_cancelled() && !upstream.gone.is_cancelled());
+        assert!(!upstream.drained.lock().unwrap().is_cancelled(), "later calls have a limit of their own");
+    }
+
+    #[tokio::test]
+    async fn another_run_of_an_agent_is_another_upstream() {
+        let windows = Windows::new(Secret::new([1; KEY_LEN]));
+        let mut roster = roster();
+        let first = windows.upstream(&window("a", WindowState::Live));
+        let mut again = window("a", WindowState::Live);
+        again.incarnation = 2;
+        roster.windows.insert(again.id.clone(), Arc::new(again.clone()));
+        windows.on_roster(&roster);
+        assert!(first.gone.is_cancelled());
+        let second = windows.upstream(&again);
+        assert!(!second.gone.is_cancelled() && !Arc::ptr_eq(&first, &second));
     }
 }

@@ -4,6 +4,7 @@
 //! survives every restart of the coordinator: sessions are sealed, streams are opened again, and a call whose
 //! connection died is answered.
 
+mod events;
 mod lines;
 mod relay;
 mod upstream;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
@@ -13,6 +13,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
+use super::events::Events;
 use super::upstream::{Incomplete, SendError, Upstream};
 use crate::http::respond::{RpcError, ToolFailure, rpc_error_bytes, tool_failure_bytes};
 use crate::mcp::answer::has_answer;
@@ -338,37 +339,6 @@ impl Relay {
 
     fn session(&self) -> std::sync::MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The messages of a stream of events.
-struct Events {
-    body: hyper::body::Incoming,
-    buffer: BytesMut,
-}
-
-impl Events {
-    fn new(body: hyper::body::Incoming) -> Self {
-        Self { body, buffer: BytesMut::new() }
-    }
-
-    /// The next message; `None` when the stream has ended.
-    async fn next(&mut self) -> Option<Vec<u8>> {
-        loop {
-            while let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
-                let event = self.buffer.split_to(end + 2).freeze();
-                let data: Vec<&[u8]> = event[..]
-                    .split(|byte| *byte == b'\n')
-                    .filter_map(|line| line.strip_prefix(b"data:"))
-                    .map(|data| data.strip_prefix(b" ").unwrap_or(data))
-                    .collect();
-                if data.iter().any(|data| !data.is_empty()) {
-                    return Some(data.join(&b'\n'));
-                }
-            }
-            let data = self.body.frame().await?.ok()?.into_data().unwrap_or_default();
-            self.buffer.extend_from_slice(&data);
-        }
     }
 }
 
