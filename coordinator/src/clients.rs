@@ -11,6 +11,7 @@ mod toml;
 
 use std::path::{Path, PathBuf};
 
+use baton_link::home::HOME_VARIABLE;
 use directories::BaseDirs;
 use serde_json::{Map, Value, json};
 
@@ -50,6 +51,8 @@ pub(crate) enum Reach {
         program: String,
         /// Its arguments.
         args: Vec<String>,
+        /// The state folder, when it is not the user's usual one.
+        home: Option<String>,
     },
 }
 
@@ -110,7 +113,13 @@ impl Client {
     pub(crate) fn entry(self, reach: &Reach) -> Value {
         match reach {
             Reach::Http { url, token } => self.http_entry(url, &format!("Bearer {token}")),
-            Reach::Stdio { program, args } => self.stdio_entry(program, args),
+            Reach::Stdio { program, args, home } => {
+                let mut entry = self.stdio_entry(program, args);
+                if let Some(home) = home {
+                    entry["env"] = json!({ HOME_VARIABLE: home });
+                }
+                entry
+            }
         }
     }
 

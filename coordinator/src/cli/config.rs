@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use baton_link::home::Home;
+use baton_link::home::{HOME_VARIABLE, Home};
 use baton_proto::discovery::Role;
 use clap::Args;
 
@@ -54,7 +54,7 @@ pub(super) async fn run(options: ConfigOptions) -> Done {
         return Ok(());
     }
     let by_command = options.stdio || (!options.http && !client.takes_http());
-    let reach = if by_command { by_command_line()? } else { by_url(&home).await? };
+    let reach = if by_command { by_command_line(&home)? } else { by_url(&home).await? };
     let entry = client.entry(&reach);
     if options.write {
         let what = match clients::write(&home, client, &file, &entry)? {
@@ -82,10 +82,14 @@ async fn by_url(home: &Home) -> Result<Reach, Failed> {
     Ok(Reach::Http { url: url(port), token: home.secret()?.token(role).expose().to_owned() })
 }
 
-fn by_command_line() -> Result<Reach, Failed> {
+fn by_command_line(home_folder: &Home) -> Result<Reach, Failed> {
     let program = std::env::current_exe()
         .map_err(|error| Failed::new(exit::FAILED, format!("cannot find my own path: {error}")))?;
-    Ok(Reach::Stdio { program: program.to_string_lossy().into_owned(), args: vec!["stdio".to_owned()] })
+    let program = program.to_string_lossy().into_owned();
+    // The client starts the command without the environment of this shell.
+    let home = std::env::var_os(HOME_VARIABLE).filter(|value| !value.is_empty());
+    let home = home.map(|_| home_folder.path().to_string_lossy().into_owned());
+    Ok(Reach::Stdio { program, args: vec!["stdio".to_owned()], home })
 }
 
 impl From<FileError> for Failed {

@@ -245,7 +245,7 @@ fn links_and_modes_stay() {
 
 #[test]
 fn stdio_needs_no_secret() {
-    let reach = Reach::Stdio { program: "/opt/baton".to_owned(), args: vec!["stdio".to_owned()] };
+    let reach = Reach::Stdio { program: "/opt/baton".to_owned(), args: vec!["stdio".to_owned()], home: None };
     for client in Client::ALL.map(|(client, _)| client) {
         let entry = client.entry(&reach);
         assert_eq!((&entry["command"], &entry["args"]), (&json!("/opt/baton"), &json!(["stdio"])));

@@ -110,6 +110,8 @@ fn a_command_needs_no_secret_and_no_coordinator() {
         let answer = scene.run(&["config", client, "--stdio"]);
         assert_eq!(answer.code, 0, "{answer:?}");
         let token = scene.run(&["token"]).stdout;
+        // Whoever has another state folder is found there by the client's command as well.
+        assert!(answer.stdout.contains("BATON_HOME"), "{}", answer.stdout);
         assert!(answer.stdout.contains(BATON) && !answer.stdout.contains(token.trim()), "{}", answer.stdout);
     }
     assert_eq!(scene.run(&["config", "claude-desktop", "--http"]).code, 64);
