@@ -48,12 +48,15 @@ const FILES: &[(&str, &str)] = &[("main.py", MAIN), ("wait.py", WAIT), (".vscode
 struct Transcript<'a> {
     agent: &'a Agent,
     client: Client,
+    /// The handle told last.
+    session: Option<String>,
     text: String,
 }
 
 impl<'a> Transcript<'a> {
     async fn start(agent: &'a Agent) -> Self {
-        Self { agent, client: agent.client(ClientLifecycleMode::Initialize).await, text: String::new() }
+        let client = agent.client(ClientLifecycleMode::Initialize).await;
+        Self { agent, client, session: None, text: String::new() }
     }
 
     async fn call(&mut self, tool: &str, arguments: Value) -> Value {
@@ -63,7 +66,13 @@ impl<'a> Transcript<'a> {
         let (mut shown, mut arguments) = (answer.clone(), arguments);
         make_stable(&mut shown);
         make_stable(&mut arguments);
-        self.text.push_str(&format!("> {tool} {arguments}\n{}\n", serde_json::to_string(&shown).unwrap()));
+        let id = answer["session_id"].as_str().or_else(|| answer["stop_event_data"]["session_id"].as_str());
+        self.session = id.map(str::to_owned).or(self.session.take());
+        let text = format!("> {tool} {arguments}\n{shown}\n");
+        self.text.push_str(&match &self.session {
+            Some(session) => text.replace(session, "SESSION"),
+            None => text,
+        });
         answer
     }
 
@@ -139,6 +148,8 @@ async fn a_program_is_debugged_from_breakpoint_to_end() {
         .await;
     transcript.call("continue_debugging", json!({"thread_id": thread})).await;
     transcript.call("continue_debugging", json!({"thread_id": thread})).await;
+    let session = stop["session_id"].clone();
+    transcript.call("continue_debugging", json!({"thread_id": thread, "session_id": session})).await;
     transcript.call("stop_debugging", json!({})).await;
     transcript.end(expect![[r#"
         > get_debugger_configurations {}
@@ -169,6 +180,8 @@ async fn a_program_is_debugged_from_breakpoint_to_end() {
         {"exit_code":0,"message":"The debug session ended normally.","output":"bill: 14\n","session_id":"SESSION","status":"completed"}
         > continue_debugging {"thread_id":1}
         {"code":"no_session","hint":"Call start_debugging to start one.","message":"No debug session is running.","status":"error"}
+        > continue_debugging {"session_id":"SESSION","thread_id":1}
+        {"code":"session_ended","hint":"Call start_debugging to start one.","message":"Debug session SESSION has ended with exit code 0.","status":"error"}
         > stop_debugging {}
         {"code":"no_session","hint":"Call start_debugging to start one.","message":"No debug session is running.","status":"error"}
     "#]]).await;

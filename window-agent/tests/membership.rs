@@ -88,6 +88,15 @@ async fn next_report(lines: &mut Lines<BufReader<ChildStdout>>) -> Value {
     serde_json::from_str(&line.expect("the agent runs")).unwrap()
 }
 
+/// Where the window stands, by its next report of that.
+async fn next_state(lines: &mut Lines<BufReader<ChildStdout>>) -> Value {
+    loop {
+        if let Some(state) = next_report(lines).await.get_mut("state") {
+            return state["state"].take();
+        }
+    }
+}
+
 fn state(state: WindowState, term: Option<Term>, why: &str) -> Notice {
     Notice::State { state, term, live: None, why: why.to_owned() }
 }
@@ -135,8 +144,7 @@ async fn a_new_coordinator_hears_at_once_what_was_held() {
         .send(state(WindowState::Live, Some(Term { generation: 1, seq: 4 }), "no other window was live"))
         .await
         .unwrap();
-    let report = next_report(&mut agent.lines).await;
-    assert_eq!(report["state"]["state"], "live");
+    assert_eq!(next_state(&mut agent.lines).await, "live");
     assert_eq!(agent.call("1.4", "get_breakpoints", json!({})).await.0, 200);
 
     let mut second = Coordinator::start(&home, 2).await;
@@ -150,7 +158,7 @@ async fn a_new_coordinator_hears_at_once_what_was_held() {
 
     // It loses the place, and remembers what it had seen.
     stream.send(state(WindowState::Standby, None, "another window is live")).await.unwrap();
-    assert_eq!(next_report(&mut agent.lines).await["state"]["state"], "standby");
+    assert_eq!(next_state(&mut agent.lines).await, "standby");
     assert_eq!(agent.call("2.1", "get_breakpoints", json!({})).await.1.as_deref(), Some("stale-term"));
     drop(stream);
     let (said, _stream) = second.register(standby()).await;
@@ -175,7 +183,7 @@ async fn it_obeys_restart_stop_and_its_successor() {
     assert_eq!(said["stopped"], false);
     stream.send(Notice::Stop).await.unwrap();
     stream.send(state(WindowState::Off, None, "you stopped it")).await.unwrap();
-    assert_eq!(next_report(&mut agent.lines).await["state"]["state"], "off");
+    assert_eq!(next_state(&mut agent.lines).await, "off");
     drop(stream);
     let asked = coordinator.next("/register").await;
     assert_eq!(asked.body["stopped"], true, "the user's wish outlives the coordinator");

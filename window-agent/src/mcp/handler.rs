@@ -44,17 +44,10 @@ impl Handler {
             };
         let work = debugger::call(&self.window, &definition.tool.name, arguments, context.ct.clone());
         let span = info_span!("call", tool = %definition.tool.name, window = %self.window.id);
-        // A panic is a bug of ours; the client gets an answer and the window goes on.
-        let work = AssertUnwindSafe(work.instrument(span)).catch_unwind();
-        let answer = tokio::select! {
-            answer = work => answer,
+        tokio::select! {
+            answer = shielded(&definition.tool.name, work.instrument(span)) => answer,
             never = tell_progress(definition, &context) => match never {},
-        };
-        answer.unwrap_or_else(|_| {
-            error!(tool = %definition.tool.name, "a tool panicked");
-            let error = ToolError::new("internal_error", format!("{} failed inside Baton.", request.name));
-            Answer::Error(error.hint("This is a bug. Try again; if it happens again, restart the window with `baton restart` and report it with the log."))
-        })
+        }
     }
 
     fn result(&self, answer: Answer) -> CallToolResult {
@@ -67,6 +60,18 @@ impl Handler {
         result.meta = Some(MetaObject(self.window.meta()));
         result
     }
+}
+
+/// A panic is a bug of ours; the client gets an answer all the same, and the window goes on.
+async fn shielded(tool: &str, work: impl Future<Output = Answer>) -> Answer {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+        error!(%tool, "a tool panicked");
+        let error = ToolError::new("internal_error", format!("{tool} failed inside Baton."));
+        Answer::Error(error.hint(
+            "This is a bug. Try again; if it happens again, restart the window with `baton restart` and report \
+             it with the log.",
+        ))
+    })
 }
 
 /// Never ends by itself: tells a client that asked for it how long its wait has lasted.
@@ -117,5 +122,20 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let answer = Box::pin(self.call(request, context)).await;
         Ok(self.result(answer).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_a_tool_is_an_answer() {
+        let answer = shielded("set_breakpoint", async { panic!("a bug") }).await;
+        let (object, is_error) = answer.into_object();
+        assert!(is_error);
+        assert_eq!(object["code"], "internal_error");
+        assert_eq!(object["message"], "set_breakpoint failed inside Baton.");
+        assert!(object["hint"].as_str().unwrap().contains("restart"));
     }
 }
