@@ -294,7 +294,7 @@ impl Engine {
     }
 
     fn on_end_wait(&mut self, id: WaitId, early: Early) {
-        if let Some(wait) = self.waits.take(id) {
+        if let Some(wait) = self.waits.take(id).or_else(|| self.take_asking(id)) {
             self.answer_early(wait, early);
         }
     }
@@ -503,7 +503,8 @@ impl Engine {
     fn on_ended(&mut self, key: SessionKey, end: &End) {
         self.ids.forget(key);
         self.breakpoints.unbind(key);
-        let waits = self.waits.take_ended(key);
+        let mut waits = self.waits.take_ended(key);
+        waits.retain(|wait| !wait.reply.is_closed());
         let Some(root) = self.sessions.get(&key).map(|live| live.root) else { return };
         let output = self.take_output(root);
         let never_hit = if root == key { self.never_hit(key) } else { Vec::new() };

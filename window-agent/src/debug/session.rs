@@ -580,6 +580,9 @@ impl Session {
             self.exit_code.is_none() && self.adapter.tells_exit_code && self.kind == StartKind::Launch;
         if self.phase == Phase::Terminating {
             // The answer to `disconnect` is still to come.
+        } else if self.phase == Phase::Starting && self.exit_code.is_none() {
+            // The reason is among what was printed.
+            self.end(Ending::NotStarted("the debug adapter gave up before the program began".to_owned()));
         } else if may_exit_code_come {
             self.terminated = true;
             self.deadline = Some((now + EXIT_CODE_GRACE, Ending::Plain));

@@ -9,7 +9,8 @@ use crate::debug::types::MAX_VALUE_LEN;
 
 use super::{
     Breakpoint, DebugError, Engine, Evaluate, Evaluated, Input, Lookup, MAX_VARIABLES, Paging, PathBuf,
-    Phase, RemoveBreakpoint, Resume, Scope, SessionKey, SetBreakpoint, Ticket, Variables, Wait, from_dap,
+    Phase, RemoveBreakpoint, Resume, Scope, SessionKey, SetBreakpoint, Ticket, Variables, Wait, WaitId,
+    from_dap,
 };
 
 /// What an answer of an adapter is for.
@@ -87,6 +88,16 @@ impl Engine {
         let key = wait.session;
         let ticket = self.ask(Asked::Threads { wait, thread_id, how });
         self.feed(key, Input::Request { ticket, command: "threads", arguments: json!({}) });
+    }
+
+    /// Takes the wait of this id, when it stands behind a question about threads.
+    pub(super) fn take_asking(&mut self, id: WaitId) -> Option<Wait> {
+        let is_meant = |asked: &Asked| matches!(asked, Asked::Threads { wait, .. } if wait.id == id);
+        let ticket = self.asked.iter().find(|(_, asked)| is_meant(asked)).map(|(&ticket, _)| ticket)?;
+        match self.asked.remove(&ticket) {
+            Some(Asked::Threads { wait, .. }) => Some(wait),
+            _ => None,
+        }
     }
 
     fn on_threads(&mut self, wait: Wait, thread_id: i64, how: Resume, result: Result<Value, String>) {

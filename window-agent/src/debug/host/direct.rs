@@ -78,7 +78,11 @@ pub(crate) async fn run(plan: Plan, mark: Option<String>, over: CancellationToke
 
 async fn run_connected(host: &str, port: u16, over: &CancellationToken, inbox: &Inbox) {
     let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port)));
-    let stream = match connecting.await {
+    let connected = tokio::select! {
+        connected = connecting => connected,
+        () = over.cancelled() => return,
+    };
+    let stream = match connected {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             let message = format!(
