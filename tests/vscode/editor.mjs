@@ -55,8 +55,10 @@ export class Editor {
 
     /** A copy of a fixture project, so that nothing a test does stays. */
     project(fixture, name = fixture) {
+        const own = path.join(import.meta.dirname, 'projects', fixture);
+        const from = fs.existsSync(own) ? own : path.join(FIXTURES, fixture);
         const folder = path.join(this.run, 'projects', name);
-        fs.cpSync(path.join(FIXTURES, fixture), folder, { recursive: true });
+        fs.cpSync(from, folder, { recursive: true });
         return folder;
     }
 

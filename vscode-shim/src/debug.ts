@@ -69,7 +69,11 @@ export class EditorDebugger implements vscode.Disposable {
         connection.onRequest(StartInEditor, (wish) => this.start(wish));
         connection.onRequest(RequestInEditor, (request) => this.request(request));
         connection.onRequest(StopInEditor, async ({ session }) => {
-            await vscode.debug.stopDebugging(this.sessions.get(session));
+            const known = this.sessions.get(session);
+            // Without a session VS Code would end all of them.
+            if (known !== undefined) {
+                await vscode.debug.stopDebugging(known);
+            }
             return {};
         });
         connection.onRequest(AddEditorBreakpoint, (wish) => {

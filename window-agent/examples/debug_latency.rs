@@ -26,6 +26,7 @@ async fn main() -> anyhow::Result<()> {
         folders: vec![folder.clone()],
         python: Some(python.clone()),
         search_path: std::env::var_os("PATH"),
+        editor: None,
     };
     let debugger = Debugger::spawn(options);
     let launch = |program: &str| json!({"type": "debugpy", "request": "launch", "program": folder.join(program), "python": python});
@@ -71,7 +72,7 @@ async fn set(debugger: &Debugger, path: &Path, line: u32) -> anyhow::Result<()> 
 
 fn start(configuration: Value) -> Start {
     let configuration = configuration.as_object().cloned().unwrap_or_default();
-    Start { configuration, name: "measured".to_owned(), no_debug: false }
+    Start { configuration, name: "measured".to_owned(), ..Start::default() }
 }
 
 fn wait() -> Wait {

@@ -15,13 +15,14 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info, info_span};
 
+use crate::debug::editor::Editor;
 use crate::debug::{Debugger, DebuggerOptions};
 use crate::mcp::{self, Access};
 use crate::membership::{Ended, Membership};
 use crate::options::{Kind, Options};
 use crate::report::{self, Report, Reporter};
 use crate::shim::desk::Desk;
-use crate::shim::{Pulse, Shim};
+use crate::shim::{FromExtension, Pulse, Shim};
 use crate::window::Window;
 use crate::workspace::Workspace;
 
@@ -38,7 +39,12 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let id = options.window.clone().context("no window was named: give --window")?;
     let home = Home::from_env()?;
     let token = home.secret()?.window_token(&id);
-    let window = Arc::new(open_window(&options, id.clone())?);
+    let extension = match options.kind {
+        Kind::Headless => None,
+        Kind::Vscode => Some(Extension::connect()),
+    };
+    let editor = extension.as_ref().map(|extension| extension.editor.clone());
+    let window = Arc::new(open_window(&options, id.clone(), editor)?);
     window.set_auto_start(options.auto_start);
     let mut find = FindOptions::new(home);
     find.port = std::env::var(PORT_VARIABLE).ok().and_then(|port| port.parse().ok());
@@ -47,7 +53,7 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot listen on 127.0.0.1:{}", options.port))?;
     let port = listener.local_addr()?.port();
     let shutdown = end_signal()?;
-    let (reporter, pulse) = supervisor(&options, &window, &find, &shutdown)?;
+    let (reporter, pulse) = supervisor(extension, &options, &window, &find, &shutdown)?;
     let (closing, access) = (CancellationToken::new(), access(&options));
     let server = tokio::spawn(mcp::serve(listener, window.clone(), token, access, closing.clone()));
     reporter.send(Report::Ready { port, window: id });
@@ -92,13 +98,27 @@ fn access(options: &Options) -> Access {
     if options.standalone { Access::Standalone } else { Access::Coordinator }
 }
 
-fn open_window(options: &Options, id: WindowId) -> anyhow::Result<Window> {
+/// The extension that started this agent.
+struct Extension {
+    shim: Shim,
+    messages: mpsc::Receiver<FromExtension>,
+    editor: Editor,
+}
+
+impl Extension {
+    fn connect() -> Self {
+        let (shim, messages) = Shim::open(tokio::io::stdin(), tokio::io::stdout());
+        Self { editor: Editor::new(shim.clone()), shim, messages }
+    }
+}
+
+fn open_window(options: &Options, id: WindowId, editor: Option<Editor>) -> anyhow::Result<Window> {
     let workspace = Workspace::open(&options.folders).context("cannot open a folder of the window")?;
     let folders = workspace.folders();
     let name = options.name.clone().filter(|name| !name.is_empty());
     let name = name.or_else(|| folders.first().map(|folder| folder.name.clone()));
     let paths = folders.iter().map(|folder| folder.path.clone()).collect();
-    let debugger = Debugger::spawn(DebuggerOptions::from_env(paths));
+    let debugger = Debugger::spawn(DebuggerOptions { editor, ..DebuggerOptions::from_env(paths) });
     let name = name.unwrap_or_else(|| id.to_string());
     Ok(Window::new(id, name, options.kind.into(), workspace, debugger))
 }
@@ -123,21 +143,21 @@ fn end_signal() -> anyhow::Result<CancellationToken> {
 /// Whoever started this agent: `baton window`, which reads lines and never says anything, or the extension, which
 /// speaks JSON-RPC. Either ends it by closing its standard input.
 fn supervisor(
+    extension: Option<Extension>,
     options: &Options,
     window: &Arc<Window>,
     find: &FindOptions,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<(Reporter, Pulse)> {
-    match options.kind {
-        Kind::Headless => {
+    match extension {
+        None => {
             end_with_input(shutdown.clone())?;
             Ok((Reporter::spawn(), Pulse::timer()))
         }
-        Kind::Vscode => {
-            let (shim, messages) = Shim::open(tokio::io::stdin(), tokio::io::stdout());
+        Some(Extension { shim, messages, editor }) => {
             let (beats, last_beat) = watch::channel(None);
             let (reporter, reports) = mpsc::channel(report::MAX_WAITING);
-            let desk = Desk::new(shim, window.clone(), find.clone(), beats);
+            let desk = Desk::new(shim, window.clone(), find.clone(), editor, beats);
             tokio::spawn(desk.clone().show(reports));
             tokio::spawn(desk.run(messages, shutdown.clone()));
             Ok((Reporter::to(reporter), Pulse::editor(last_beat, &options.folders)))

@@ -8,6 +8,7 @@
 //! | `breakpoints`, `handles`, `output` | CORE: breakpoints, our ids, the last of what was printed |
 //! | `adapters` | which adapter serves a configuration, how to reach it |
 //! | `host`, `connection`, `dap`, `from_dap` | the way to an adapter and its messages |
+//! | [`editor`] | VS Code, which does the debugging in its windows |
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use baton_proto::shim::EditorBreakpoint;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::debug::breakpoints::{HitCondition, location};
+use crate::debug::editor::Editor;
 use crate::debug::engine::waits::{WaitId, WaitReply};
 use crate::debug::engine::{Command, Early, Engine};
 use crate::debug::error::DebugError;
@@ -31,6 +34,7 @@ mod adapters;
 mod breakpoints;
 mod connection;
 mod dap;
+pub mod editor;
 mod engine;
 pub mod error;
 mod from_dap;
@@ -60,6 +64,8 @@ pub struct DebuggerOptions {
     pub folders: Vec<PathBuf>,
     /// The Python interpreter of the environment variable `BATON_PYTHON`.
     pub python: Option<PathBuf>,
+    /// The editor that debugs; without one the engine runs adapters itself.
+    pub editor: Option<Editor>,
     /// The search path for interpreters and adapters (environment variable `PATH`).
     pub search_path: Option<std::ffi::OsString>,
 }
@@ -70,6 +76,7 @@ impl DebuggerOptions {
         Self {
             folders,
             python: std::env::var_os("BATON_PYTHON").map(PathBuf::from),
+            editor: None,
             search_path: std::env::var_os("PATH"),
         }
     }
@@ -91,7 +98,7 @@ impl Debugger {
         let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
         let (published, sessions) = watch::channel(Vec::new());
         let prefix = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
-        tokio::spawn(Engine::new(prefix, receiver, published).run());
+        tokio::spawn(Engine::new(prefix, options.editor.clone(), receiver, published).run());
         Self { commands, sessions, options: Arc::new(options), last_wait: Arc::default() }
     }
 
@@ -117,6 +124,16 @@ impl Debugger {
                 self.breakpoints().await.into_iter().find(is_ours).ok_or(DebugError::ShuttingDown)
             }
         }
+    }
+
+    /// Whether an editor does the debugging.
+    pub fn has_editor(&self) -> bool {
+        self.options.editor.is_some()
+    }
+
+    /// The user changed breakpoints in the editor; these are all there are now.
+    pub async fn take_editor_breakpoints(&self, all: Vec<EditorBreakpoint>) {
+        let _ = self.commands.send(Command::EditorBreakpoints { all }).await;
     }
 
     /// Removes breakpoints; gives the removed ones.

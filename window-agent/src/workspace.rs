@@ -205,6 +205,21 @@ impl Workspace {
         .await
     }
 
+    /// The configuration or compound of that name as it is written, with its folder.
+    pub async fn written_configuration(&self, name: &str) -> Result<(PathBuf, Object), ToolError> {
+        let (workspace, name) = (self.clone(), name.to_owned());
+        run_blocking(move || {
+            let all = workspace.read_configurations()?;
+            let is_meant = |entry: &&(usize, Object)| launch_config::name_of(&entry.1) == Some(&name);
+            let (folder_idx, raw) = match all.compounds.iter().find(is_meant) {
+                Some((folder_idx, raw)) => (*folder_idx, raw.clone()),
+                None => workspace.choose(&all, &name)?,
+            };
+            Ok((workspace.folders[folder_idx].path.clone(), raw))
+        })
+        .await
+    }
+
     fn choose(&self, all: &Configurations, name: &str) -> Result<(usize, Object), ToolError> {
         let with_folder = |idx: usize, entry: &Object| {
             format!("{} ({})", launch_config::name_of(entry).unwrap_or_default(), self.folders[idx].name)

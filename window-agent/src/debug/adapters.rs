@@ -3,10 +3,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use baton_proto::shim::EditorStart;
 use serde_json::{Map, Value, json};
 
 use crate::debug::DebuggerOptions;
+use crate::debug::editor::Editor;
 use crate::debug::error::DebugError;
+use crate::debug::host::vscode::Target;
 use crate::debug::types::Start;
 use crate::process::Program;
 
@@ -63,6 +66,8 @@ pub(crate) enum Reach {
     Stdio(Vec<Program>),
     /// Connect to it.
     Tcp { host: String, port: u16 },
+    /// Let the editor do it.
+    Editor(Editor, Target),
 }
 
 /// Exit code of a bootstrap that found no adapter where it looked.
@@ -104,8 +109,23 @@ const PYDEVD_NODELAY: &str = "__import__('pydevd').get_global_debugger().writer.
 /// The file that runs `debugpy.adapter` without the 40 ms.
 const QUICKACK: &str = include_str!("quickack.py");
 
+/// What VS Code's debugger is to the engine: it finds the adapter itself.
+static EDITOR: Adapter = Adapter {
+    name: "VS Code",
+    types: &["vscode"],
+    extensions: &[],
+    hits: HitStyle::Operators,
+    tells_exit_code: false,
+    attach_tuning: None,
+    extra_request: None,
+    plan: plan_editor,
+};
+
 /// Finds the adapter of a configuration and plans its session.
 pub(crate) fn plan(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugError> {
+    if options.editor.is_some() {
+        return plan_editor(&EDITOR, start, options);
+    }
     let kind = start.configuration.get("type").and_then(Value::as_str).unwrap_or_default();
     let Some(adapter) = ADAPTERS.iter().find(|adapter| adapter.types.contains(&kind)) else {
         let known: Vec<&str> = ADAPTERS.iter().flat_map(|adapter| adapter.types).copied().collect();
@@ -116,6 +136,11 @@ pub(crate) fn plan(start: &Start, options: &DebuggerOptions) -> Result<Plan, Deb
 
 /// The plan of a child session that a running one asked for.
 pub(crate) fn plan_child(parent: &Plan, request: &str, configuration: Value) -> Option<Plan> {
+    if let Reach::Editor(editor, _) = &parent.reach {
+        let session = configuration["__session"].as_str()?.to_owned();
+        let reach = Reach::Editor(editor.clone(), Target::Begun(session));
+        return Some(Plan { arguments: configuration, reach, ..parent.clone() });
+    }
     let host = configuration["connect"]["host"].as_str().unwrap_or("127.0.0.1").to_owned();
     let port = u16::try_from(configuration["connect"]["port"].as_u64()?).ok()?;
     let kind = if request == "launch" { StartKind::Launch } else { StartKind::Attach };
@@ -127,7 +152,7 @@ impl Adapter {
     pub(crate) fn serves_source(&self, path: &Path) -> bool {
         let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else { return true };
         let claims = |adapter: &Adapter| adapter.extensions.contains(&extension);
-        claims(self) || !ADAPTERS.iter().any(claims)
+        self.extensions.is_empty() || claims(self) || !ADAPTERS.iter().any(claims)
     }
 }
 
@@ -140,6 +165,29 @@ fn request_kind(configuration: &Map<String, Value>) -> Result<StartKind, DebugEr
             other.map_or("missing".to_owned(), |other| format!("\"{other}\""))
         ))),
     }
+}
+
+fn plan_editor(_: &Adapter, start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugError> {
+    let Some(editor) = options.editor.clone() else {
+        return Err(bad("there is no editor to start it".to_owned()));
+    };
+    let is_attach = start.configuration.get("request").is_some_and(|request| request == "attach");
+    let kind = if is_attach { StartKind::Attach } else { StartKind::Launch };
+    let wish = EditorStart {
+        start: uuid::Uuid::new_v4().to_string(),
+        name: start.name.clone(),
+        configuration: (!start.left_to_editor).then(|| start.configuration.clone()),
+        folder: start.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned()),
+        no_debug: start.no_debug,
+    };
+    Ok(Plan {
+        adapter: &EDITOR,
+        kind,
+        arguments: Value::Null,
+        reach: Reach::Editor(editor, Target::Start(Box::new(wish))),
+        no_debug: start.no_debug && kind == StartKind::Launch,
+        install_hint: String::new(),
+    })
 }
 
 fn plan_debugpy(adapter: &Adapter, start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugError> {
@@ -171,7 +219,7 @@ fn plan_debugpy(adapter: &Adapter, start: &Start, options: &DebuggerOptions) -> 
     }
     let python = match &reach {
         Reach::Stdio(programs) => programs.first().map(|program| program.path.display().to_string()),
-        Reach::Tcp { .. } => None,
+        Reach::Tcp { .. } | Reach::Editor(..) => None,
     };
     Ok(Plan {
         adapter: ADAPTERS.iter().find(|known| known.name == adapter.name).unwrap_or(&ADAPTERS[0]),

@@ -1,11 +1,12 @@
 //! CORE: the breakpoints of a window, by our ids, and what each session's adapter made of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use crate::debug::adapters::HitStyle;
+use crate::debug::editor::{Place, normal_hits, place_of};
 use crate::debug::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
 
 /// Names a session within the engine; never told outside.
@@ -62,6 +63,44 @@ impl Breakpoints {
             .map(|breakpoint| breakpoint.id)
             .collect();
         ids.iter().filter_map(|id| Some(self.by_id.remove(id)?.to_breakpoint(*id))).collect()
+    }
+
+    /// Takes over the breakpoints of an editor: those at the same place keep their ids, those that are gone go,
+    /// unless the editor has not heard of them yet. Gives the files in which something changed.
+    pub(crate) fn replace(
+        &mut self,
+        wishes: Vec<SetBreakpoint>,
+        unheard: &BTreeSet<Place>,
+    ) -> BTreeSet<PathBuf> {
+        let before: BTreeMap<Place, SetBreakpoint> =
+            self.by_id.values().map(|entry| (place_of(&entry.wish), entry.wish.clone())).collect();
+        let mut changed = BTreeSet::new();
+        let places: BTreeSet<Place> = wishes.iter().map(place_of).collect();
+        self.by_id.retain(|_, entry| {
+            let place = place_of(&entry.wish);
+            let stays = places.contains(&place) || unheard.contains(&place);
+            if !stays {
+                changed.insert(entry.wish.path.clone());
+            }
+            stays
+        });
+        for mut wish in wishes {
+            if let Some(old) = before.get(&place_of(&wish)) {
+                // The editor has our hit condition in the adapters' form, and no first column.
+                if old.hit_condition.as_deref().map(normal_hits)
+                    == wish.hit_condition.as_deref().map(normal_hits)
+                {
+                    wish.hit_condition.clone_from(&old.hit_condition);
+                }
+                wish.column = old.column;
+                if *old == wish || unheard.contains(&place_of(&wish)) {
+                    continue;
+                }
+            }
+            changed.insert(wish.path.clone());
+            self.set(wish);
+        }
+        changed
     }
 
     /// The breakpoint with this id.

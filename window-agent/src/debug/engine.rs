@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::time::Instant;
 
+use baton_proto::shim::EditorBreakpoint;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::debug::adapters::{self, Plan, Reach, StartKind};
 use crate::debug::breakpoints::{Breakpoints, SessionKey, Wanted};
+use crate::debug::editor::Editor;
 use crate::debug::engine::waits::{Wait, WaitId, WaitReply, Waits};
 use crate::debug::error::DebugError;
 use crate::debug::from_dap::{self, Ids};
@@ -45,6 +47,7 @@ pub(crate) enum Command {
     SetBreakpoint { wish: SetBreakpoint, reply: oneshot::Sender<Breakpoint> },
     RemoveBreakpoint { which: RemoveBreakpoint, reply: oneshot::Sender<Vec<Breakpoint>> },
     Breakpoints { reply: oneshot::Sender<Vec<Breakpoint>> },
+    EditorBreakpoints { all: Vec<EditorBreakpoint> },
     Start { plan: Box<Plan>, name: String, wait: WaitId, reply: WaitReply },
     Resume { session: Option<SessionId>, thread_id: i64, how: Resume, wait: WaitId, reply: WaitReply },
     EndWait { wait: WaitId, early: Early },
@@ -101,6 +104,7 @@ pub(crate) struct Engine {
     hosts: JoinSet<()>,
     published: watch::Sender<Vec<SessionSummary>>,
     prefix: String,
+    editor: Option<Editor>,
     breakpoints: Breakpoints,
     ids: Ids,
     waits: Waits,
@@ -120,6 +124,7 @@ impl Engine {
     /// An engine without sessions. `prefix` makes its sessions' ids unique over all agents.
     pub(crate) fn new(
         prefix: String,
+        editor: Option<Editor>,
         commands: mpsc::Receiver<Command>,
         published: watch::Sender<Vec<SessionSummary>>,
     ) -> Self {
@@ -131,6 +136,7 @@ impl Engine {
             hosts: JoinSet::new(),
             published,
             prefix,
+            editor,
             breakpoints: Breakpoints::default(),
             ids: Ids::default(),
             waits: Waits::default(),
@@ -177,6 +183,7 @@ impl Engine {
             Command::SetBreakpoint { wish, reply } => self.on_set_breakpoint(wish, reply),
             Command::RemoveBreakpoint { which, reply } => self.on_remove_breakpoint(&which, reply),
             Command::Breakpoints { reply } => drop(reply.send(self.breakpoints.list())),
+            Command::EditorBreakpoints { all } => self.on_editor_breakpoints(all),
             Command::Start { plan, name, wait, reply } => self.on_start(*plan, name, wait, reply),
             Command::Resume { session, thread_id, how, wait, reply } => {
                 match self.resolve(session.as_ref()) {
@@ -226,7 +233,7 @@ impl Engine {
         let served = self.breakpoints.paths().into_iter().filter(|path| plan.adapter.serves_source(path));
         let wanted: BTreeMap<PathBuf, Vec<Wanted>> =
             served.map(|path| (path.to_owned(), self.breakpoints.of_file(path))).collect();
-        let is_connected = matches!(plan.reach, Reach::Tcp { .. });
+        let is_connected = !matches!(plan.reach, Reach::Stdio(_));
         let tuning = plan.adapter.attach_tuning.filter(|_| is_connected);
         let core = Session::new(&plan, tuning, if plan.no_debug { BTreeMap::new() } else { wanted });
         let mark = (!is_connected).then(|| format!("{}-{}", id, std::process::id()));
@@ -336,6 +343,12 @@ impl Engine {
             }
             FromHost::Message(message) => self.feed(key, Input::Message(message)),
             FromHost::Printed(text) => self.print(key, &text),
+            FromHost::UserStops => {
+                let root = self.sessions.get(&key).map_or(key, |live| live.root);
+                for wait in self.waits.take_ended(key).into_iter().chain(self.waits.take_ended(root)) {
+                    self.answer_early(wait, Early::Interrupted);
+                }
+            }
             FromHost::Closed { how } => self.feed(key, Input::Closed { how }),
             FromHost::Failed(error) => {
                 for wait in self.waits.take_ended(key) {

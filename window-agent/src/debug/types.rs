@@ -90,6 +90,10 @@ pub struct Start {
     pub configuration: Map<String, Value>,
     /// Its name.
     pub name: String,
+    /// The folder whose launch.json has it; only an editor needs to know.
+    pub folder: Option<PathBuf>,
+    /// The editor looks the configuration up by its name, and completes it.
+    pub left_to_editor: bool,
     /// Run without debugging: no breakpoint is hit, the wait is for the end.
     pub no_debug: bool,
 }

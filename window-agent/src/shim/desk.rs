@@ -11,9 +11,10 @@ use baton_proto::control::{Notice, Outcome, PortChanged, Settings, Status, Windo
 use baton_proto::discovery::Role;
 use baton_proto::shim::{
     Act, Action, AskHandover, AutoStart, Beat, ChangePort, ChangeSettings, ClientConfig, ClientConfigWish,
-    ClientName, Clients, Endpoint, GetClientConfig, GetEndpoint, GetStatus, HandoverQuestion, ListClients,
-    Nothing, Notification, Problem, Request, SetAutoStart, Standing, StandingChanged, Transport, Verb,
-    WindowBeat,
+    ClientName, Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorSessionBegan, EditorSessionEnded,
+    EditorSessionMessage, EditorSessionRef, Endpoint, GetClientConfig, GetEndpoint, GetStatus,
+    HandoverQuestion, ListClients, Nothing, Notification, Problem, Request, SetAutoStart, Standing,
+    StandingChanged, Transport, Verb, WindowBeat,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,6 +23,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{FromExtension, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal, Shim};
+use crate::debug::editor::Editor;
 use crate::process;
 use crate::report::Report;
 use crate::window::Window;
@@ -49,6 +51,7 @@ pub struct Desk {
     shim: Shim,
     window: Arc<Window>,
     find: FindOptions,
+    editor: Editor,
     beats: watch::Sender<Option<WindowBeat>>,
 }
 
@@ -58,16 +61,17 @@ impl Desk {
         shim: Shim,
         window: Arc<Window>,
         find: FindOptions,
+        editor: Editor,
         beats: watch::Sender<Option<WindowBeat>>,
     ) -> Self {
-        Self { shim, window, find, beats }
+        Self { shim, window, find, editor, beats }
     }
 
     /// Serves until the extension is gone, and then cancels `shutdown`.
     pub async fn run(self, mut messages: mpsc::Receiver<FromExtension>, shutdown: CancellationToken) {
         while let Some(message) = messages.recv().await {
             match message {
-                FromExtension::Notification { method, params } => self.on_notification(&method, params),
+                FromExtension::Notification { method, params } => self.on_notification(&method, params).await,
                 FromExtension::Request { id, method, params } => {
                     let desk = self.clone();
                     tokio::spawn(async move {
@@ -106,15 +110,28 @@ impl Desk {
         }
     }
 
-    fn on_notification(&self, method: &str, params: Value) {
-        if method == Beat::METHOD {
-            match serde_json::from_value::<WindowBeat>(params) {
-                Ok(beat) => {
-                    self.beats.send_replace(Some(beat));
-                }
-                Err(error) => tracing::warn!(%error, "a beat of the extension makes no sense"),
-            }
+    async fn on_notification(&self, method: &str, params: Value) {
+        if let Err(error) = self.take_notification(method, params).await {
+            tracing::warn!(method, %error, "what the extension tells makes no sense");
         }
+    }
+
+    async fn take_notification(&self, method: &str, params: Value) -> serde_json::Result<()> {
+        match method {
+            Beat::METHOD => drop(self.beats.send_replace(Some(serde_json::from_value(params)?))),
+            EditorSessionBegan::METHOD => self.editor.on_began(serde_json::from_value(params)?).await,
+            EditorSessionMessage::METHOD => self.editor.on_message(serde_json::from_value(params)?).await,
+            EditorSessionEnded::METHOD => {
+                let ended: EditorSessionRef = serde_json::from_value(params)?;
+                self.editor.on_ended(&ended.session).await;
+            }
+            EditorBreakpointsChanged::METHOD => {
+                let all: EditorBreakpoints = serde_json::from_value(params)?;
+                self.window.debugger.take_editor_breakpoints(all.breakpoints).await;
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     async fn answer(&self, method: &str, params: Value) -> Result<Value, Refusal> {

@@ -169,10 +169,19 @@ async fn start_debugging(
         Some(file) => Some(window.workspace().resolve_file(file).await?),
         None => None,
     };
-    let (configuration, notes) =
-        window.workspace().configuration(&arguments.configuration_name, file).await?;
-    let name = launch_config::name_of(&configuration).unwrap_or(&arguments.configuration_name).to_owned();
-    let start = Start { configuration, name, no_debug: arguments.no_debug.unwrap_or(false) };
+    let name = &arguments.configuration_name;
+    // An editor completes a configuration itself, but it has no say in which file an AI client means.
+    let left_to_editor = window.debugger.has_editor() && file.is_none();
+    let (folder, configuration, notes) = if left_to_editor {
+        let (folder, configuration) = window.workspace().written_configuration(name).await?;
+        (Some(folder), configuration, Vec::new())
+    } else {
+        let (configuration, notes) = window.workspace().configuration(name, file).await?;
+        (None, configuration, notes)
+    };
+    let name = launch_config::name_of(&configuration).unwrap_or(name).to_owned();
+    let no_debug = arguments.no_debug.unwrap_or(false);
+    let start = Start { configuration, name, folder, left_to_editor, no_debug };
     let waited = window.debugger.start(start, wait(arguments.timeout, cancelled)).await?;
     let mut answer = results::waited(waited, Waiting::Start);
     results::insert_notes(&mut answer, notes);

@@ -39,6 +39,7 @@ pub(crate) fn options() -> DebuggerOptions {
         folders: vec![workspace_root().join("tests/fixtures/debug")],
         python: Some(python()),
         search_path: std::env::var_os("PATH"),
+        editor: None,
     }
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn launch(program: &str, more: Value) -> Start {
 pub(crate) fn start(name: &str, base: Value, more: Value) -> Start {
     let Value::Object(mut configuration) = base else { panic!("not an object") };
     configuration.extend(more.as_object().cloned().unwrap_or_default());
-    Start { configuration, name: name.to_owned(), no_debug: false }
+    Start { configuration, name: name.to_owned(), ..Start::default() }
 }
 
 /// A scenario.

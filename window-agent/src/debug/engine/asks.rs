@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 use crate::debug::types::MAX_VALUE_LEN;
 
 use super::{
-    Breakpoint, DebugError, Engine, Evaluate, Evaluated, Input, Lookup, MAX_VARIABLES, Paging, PathBuf,
-    Phase, RemoveBreakpoint, Resume, Scope, SessionKey, SetBreakpoint, Ticket, Variables, Wait, WaitId,
-    from_dap,
+    Breakpoint, DebugError, EditorBreakpoint, Engine, Evaluate, Evaluated, Input, Lookup, MAX_VARIABLES,
+    Paging, PathBuf, Phase, RemoveBreakpoint, Resume, Scope, SessionKey, SetBreakpoint, Ticket, Variables,
+    Wait, WaitId, from_dap,
 };
 
 /// What an answer of an adapter is for.
@@ -31,11 +31,15 @@ pub(super) struct Gather {
 enum Then {
     Set { id: i64, reply: oneshot::Sender<Breakpoint> },
     Removed { removed: Vec<Breakpoint>, reply: oneshot::Sender<Vec<Breakpoint>> },
+    Nothing,
 }
 
 impl Engine {
     pub(super) fn on_set_breakpoint(&mut self, wish: SetBreakpoint, reply: oneshot::Sender<Breakpoint>) {
         let path = wish.path.clone();
+        if let Some(editor) = &self.editor {
+            editor.add_breakpoint(&wish);
+        }
         let id = self.breakpoints.set(wish);
         self.hand_over(&BTreeSet::from([path]), Then::Set { id, reply });
     }
@@ -46,8 +50,19 @@ impl Engine {
         reply: oneshot::Sender<Vec<Breakpoint>>,
     ) {
         let removed = self.breakpoints.remove(which);
+        if let Some(editor) = &self.editor {
+            editor.remove_breakpoints(&removed);
+        }
         let paths = removed.iter().map(|breakpoint| breakpoint.path.clone()).collect();
         self.hand_over(&paths, Then::Removed { removed, reply });
+    }
+
+    /// The user's changes; what the editor has not heard of yet stays.
+    pub(super) fn on_editor_breakpoints(&mut self, all: Vec<EditorBreakpoint>) {
+        let Some(editor) = &self.editor else { return };
+        let (wishes, unheard) = editor.on_breakpoints(all);
+        let changed = self.breakpoints.replace(wishes, &unheard);
+        self.hand_over(&changed, Then::Nothing);
     }
 
     /// Tells every session the breakpoints of these files; the verb is answered when all have answered.
@@ -79,7 +94,7 @@ impl Engine {
                 }
             }
             Some(Then::Removed { removed, reply }) => drop(reply.send(removed)),
-            None => {}
+            Some(Then::Nothing) | None => {}
         }
     }
 

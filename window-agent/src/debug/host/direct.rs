@@ -20,6 +20,7 @@ use crate::debug::breakpoints::SessionKey;
 use crate::debug::connection::Connection;
 use crate::debug::dap::Incoming;
 use crate::debug::error::DebugError;
+use crate::debug::host::vscode;
 use crate::debug::output::OutputRing;
 use crate::process::{self, Program};
 
@@ -43,6 +44,8 @@ pub(crate) enum FromHost {
     Printed(String),
     /// The adapter cannot be reached at all.
     Failed(DebugError),
+    /// The user ends the session in the editor: who waits for it is to hear that.
+    UserStops,
     /// The adapter went away.
     Closed { how: String },
     /// Nothing of the session is left.
@@ -68,6 +71,9 @@ pub(crate) async fn run(plan: Plan, mark: Option<String>, over: CancellationToke
     match &plan.reach {
         Reach::Stdio(programs) => run_spawned(programs, &plan, mark.as_deref(), &over, &inbox).await,
         Reach::Tcp { host, port } => run_connected(host, *port, &over, &inbox).await,
+        Reach::Editor(editor, target) => {
+            return vscode::run(editor.clone(), target.clone(), over, inbox).await;
+        }
     }
     if let Some(mark) = mark {
         // Reads a file of every process of the machine.

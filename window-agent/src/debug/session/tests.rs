@@ -258,14 +258,18 @@ fn starts_that_fail_tell_the_real_cause() {
             ENDED None not started: no such program
     "#]],
     );
-    check(false, &[INITIALIZE, "event terminated"], expect![[r#"
+    check(
+        false,
+        &[INITIALIZE, "event terminated"],
+        expect![[r#"
             1 initialize
         ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
             2 launch {"program":"a.py"}
         event terminated
             3 disconnect {"restart":false,"terminateDebuggee":true}
             ENDED None not started: the debug adapter gave up before the program began
-    "#]]);
+    "#]],
+    );
     let configured =
         [INITIALIZE, "event initialized", "ok 3", "ok 4", "ok 5", "no 6 expected a stopped process"];
     check(

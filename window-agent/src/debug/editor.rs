@@ -1,0 +1,276 @@
+//! VS Code as the engine sees it: which session of the editor belongs to which of the engine's, and breakpoints that
+//! are the same on both sides.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use baton_proto::shim::{
+    AddEditorBreakpoint, EditorBreakpoint, EditorBreakpointIds, EditorMessage, EditorSession,
+    RemoveEditorBreakpoints,
+};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::debug::adapters::HitStyle;
+use crate::debug::breakpoints::HitCondition;
+use crate::debug::host::vscode::Target;
+use crate::debug::types::{Breakpoint, SetBreakpoint};
+use crate::shim::Shim;
+
+/// Events of one session on their way to its host.
+const MAX_EVENTS: usize = 1_024;
+
+/// What happens to a session in the editor.
+#[derive(Debug)]
+pub(crate) enum EditorEvent {
+    /// The session that was to be started is there.
+    Began(EditorSession),
+    /// It has a child; or a compound has one more part.
+    Child(EditorSession),
+    /// Editor and adapter speak.
+    Message { from_adapter: bool, message: Value },
+    /// It is over.
+    Ended,
+}
+
+/// A handle on the editor; clones share it.
+#[derive(Clone, Debug)]
+pub struct Editor {
+    shim: Shim,
+    state: Arc<Mutex<State>>,
+    changes: mpsc::Sender<Change>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Starts under way, by their marks, and the session that came of each.
+    starts: BTreeMap<String, (mpsc::Sender<EditorEvent>, bool)>,
+    /// Sessions of the editor that are the engine's too.
+    sessions: BTreeMap<String, mpsc::Sender<EditorEvent>>,
+    /// Children whose host has not asked for them yet.
+    unclaimed: BTreeMap<String, mpsc::Receiver<EditorEvent>>,
+    breakpoints: Mirror,
+}
+
+/// What the editor calls the breakpoints, and which changes it has not heard of yet.
+#[derive(Debug, Default)]
+struct Mirror {
+    ids: BTreeMap<Place, String>,
+    adding: BTreeSet<Place>,
+    removing: BTreeSet<String>,
+}
+
+/// File, line, column; the first column is none.
+pub(crate) type Place = (PathBuf, u32, Option<u32>);
+
+/// A change on its way to the editor; they go one after the other.
+#[derive(Debug)]
+enum Change {
+    Add(EditorBreakpoint, Place),
+    Remove(Vec<String>),
+}
+
+impl Editor {
+    /// The editor behind this channel.
+    pub fn new(shim: Shim) -> Self {
+        let (changes, to_send) = mpsc::channel(MAX_EVENTS);
+        let editor = Self { shim, state: Arc::default(), changes };
+        tokio::spawn(editor.clone().send_changes(to_send));
+        editor
+    }
+
+    pub(crate) fn shim(&self) -> &Shim {
+        &self.shim
+    }
+
+    /// The events of a session, from now on.
+    pub(crate) fn attach(&self, target: &Target) -> mpsc::Receiver<EditorEvent> {
+        let mut state = self.state();
+        let (sender, receiver) = mpsc::channel(MAX_EVENTS);
+        match target {
+            Target::Start(start) => {
+                state.starts.insert(start.start.clone(), (sender, false));
+                receiver
+            }
+            // One that has ended meanwhile has nothing to say; its channel is closed.
+            Target::Begun(session) => state.unclaimed.remove(session).unwrap_or(receiver),
+        }
+    }
+
+    /// No more events of it.
+    pub(crate) fn detach(&self, target: &Target, session: Option<&str>) {
+        let mut state = self.state();
+        if let Target::Start(start) = target {
+            state.starts.remove(&start.start);
+        }
+        if let Some(session) = session {
+            state.sessions.remove(session);
+        }
+    }
+
+    /// A session began in the editor. One of the user's own is none of the engine's.
+    pub(crate) async fn on_began(&self, session: EditorSession) {
+        let (sender, event) = {
+            let mut state = self.state();
+            let parent = session.parent.as_ref().and_then(|parent| state.sessions.get(parent)).cloned();
+            let start = session.start.as_ref().and_then(|start| state.starts.get_mut(start));
+            match (parent, start) {
+                (None, Some((sender, has_begun))) if !*has_begun => {
+                    *has_begun = true;
+                    let sender = sender.clone();
+                    state.sessions.insert(session.session.clone(), sender.clone());
+                    (sender, EditorEvent::Began(session))
+                }
+                (Some(sender), _) => (sender, state.claimable(session)),
+                (None, Some((sender, _))) => (sender.clone(), state.claimable(session)),
+                (None, None) => return,
+            }
+        };
+        let _ = sender.send(event).await;
+    }
+
+    /// Editor and adapter speak.
+    pub(crate) async fn on_message(&self, message: EditorMessage) {
+        let sender = self.state().sessions.get(&message.session).cloned();
+        if let Some(sender) = sender {
+            let EditorMessage { from_adapter, message, .. } = message;
+            let _ = sender.send(EditorEvent::Message { from_adapter, message }).await;
+        }
+    }
+
+    /// A session of the editor is over.
+    pub(crate) async fn on_ended(&self, session: &str) {
+        let sender = self.state().sessions.remove(session);
+        if let Some(sender) = sender {
+            let _ = sender.send(EditorEvent::Ended).await;
+        }
+    }
+
+    /// The engine set a breakpoint: the editor shows it.
+    pub(crate) fn add_breakpoint(&self, wish: &SetBreakpoint) {
+        let place = place_of(wish);
+        let breakpoint = EditorBreakpoint {
+            id: String::new(),
+            path: wish.path.to_string_lossy().into_owned(),
+            line: wish.line,
+            column: place.2,
+            enabled: true,
+            condition: wish.condition.clone(),
+            hit_condition: wish.hit_condition.as_deref().map(normal_hits),
+            log_message: wish.log_message.clone(),
+        };
+        let replaced = {
+            let mut state = self.state();
+            state.breakpoints.adding.insert(place.clone());
+            let replaced = state.breakpoints.ids.remove(&place);
+            state.breakpoints.removing.extend(replaced.clone());
+            replaced
+        };
+        if let Some(id) = replaced {
+            self.change(Change::Remove(vec![id]));
+        }
+        self.change(Change::Add(breakpoint, place));
+    }
+
+    /// The engine removed breakpoints: the editor does, too.
+    pub(crate) fn remove_breakpoints(&self, removed: &[Breakpoint]) {
+        let ids: Vec<String> = {
+            let mut state = self.state();
+            let places = removed.iter().map(|known| (known.path.clone(), known.line, plain(known.column)));
+            let ids: Vec<String> = places.filter_map(|place| state.breakpoints.ids.remove(&place)).collect();
+            state.breakpoints.removing.extend(ids.iter().cloned());
+            ids
+        };
+        if !ids.is_empty() {
+            self.change(Change::Remove(ids));
+        }
+    }
+
+    /// The editor's breakpoints, as the engine is to have them: without those it has removed itself. The second part
+    /// are those that the editor has not heard of yet.
+    pub(crate) fn on_breakpoints(&self, all: Vec<EditorBreakpoint>) -> (Vec<SetBreakpoint>, BTreeSet<Place>) {
+        let mut state = self.state();
+        let mirror = &mut state.breakpoints;
+        mirror.ids.clear();
+        let mut wishes = Vec::new();
+        for known in all {
+            if mirror.removing.contains(&known.id) {
+                continue;
+            }
+            let wish = SetBreakpoint {
+                path: std::fs::canonicalize(&known.path).unwrap_or_else(|_| PathBuf::from(&known.path)),
+                line: known.line,
+                column: plain(known.column),
+                condition: known.condition,
+                hit_condition: known.hit_condition,
+                log_message: known.log_message,
+            };
+            mirror.ids.insert(place_of(&wish), known.id);
+            if known.enabled {
+                wishes.push(wish);
+            }
+        }
+        (wishes, mirror.adding.clone())
+    }
+
+    fn change(&self, change: Change) {
+        if self.changes.try_send(change).is_err() {
+            tracing::warn!("the editor does not take breakpoints any more");
+        }
+    }
+
+    async fn send_changes(self, mut changes: mpsc::Receiver<Change>) {
+        while let Some(change) = changes.recv().await {
+            match change {
+                Change::Add(breakpoint, place) => {
+                    let added = self.shim.ask::<AddEditorBreakpoint>(breakpoint).await;
+                    let mut state = self.state();
+                    state.breakpoints.adding.remove(&place);
+                    match added {
+                        Ok(added) => drop(state.breakpoints.ids.insert(place, added.id)),
+                        Err(error) => tracing::warn!(%error, "the editor did not take a breakpoint"),
+                    }
+                }
+                Change::Remove(ids) => {
+                    let removed =
+                        self.shim.ask::<RemoveEditorBreakpoints>(EditorBreakpointIds { ids: ids.clone() });
+                    if let Err(error) = removed.await {
+                        tracing::warn!(%error, "the editor did not remove a breakpoint");
+                    }
+                    let mut state = self.state();
+                    state.breakpoints.removing.retain(|id| !ids.contains(id));
+                }
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// A session that a host of its own will ask for.
+    fn claimable(&mut self, session: EditorSession) -> EditorEvent {
+        let (sender, receiver) = mpsc::channel(MAX_EVENTS);
+        self.sessions.insert(session.session.clone(), sender);
+        self.unclaimed.insert(session.session.clone(), receiver);
+        EditorEvent::Child(session)
+    }
+}
+
+/// Hit conditions in the form that adapters take.
+pub(crate) fn normal_hits(text: &str) -> String {
+    HitCondition::parse(text).map_or_else(|| text.to_owned(), |hit| hit.to_adapter(HitStyle::Operators))
+}
+
+/// The place of a breakpoint.
+pub(crate) fn place_of(wish: &SetBreakpoint) -> Place {
+    (wish.path.clone(), wish.line, plain(wish.column))
+}
+
+/// To the editor, the first column is no column.
+fn plain(column: Option<u32>) -> Option<u32> {
+    column.filter(|column| *column > 1)
+}

@@ -1,0 +1,435 @@
+//! Reaches adapters through VS Code: plays a debug adapter to the engine, and lets the extension do the work.
+//!
+//! VS Code starts the sessions, hands the adapter its breakpoints and shows the user where the program stands; the
+//! engine gets the same conversation as from an adapter of its own. What the user does meanwhile is told as events.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use baton_proto::shim::{
+    EditorRequest, EditorSession, EditorSessionRef, EditorStart, RequestInEditor, StartInEditor, StopInEditor,
+};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::debug::dap::{Incoming, Response};
+use crate::debug::editor::{Editor, EditorEvent};
+use crate::debug::host::direct::{FromHost, Inbox};
+use crate::paths::{self, Given};
+
+/// Requests of the engine that wait here; it sends a handful at a time.
+const MAX_REQUESTS: usize = 1_024;
+/// How long VS Code may take to hand a changed breakpoint to the adapter; afterwards it is told as it stands.
+const BIND_GRACE: Duration = Duration::from_millis(400);
+
+/// What a session of the engine is in the editor.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// To be started.
+    Start(Box<EditorStart>),
+    /// Begun already, by another one: a child process, the next part of a compound.
+    Begun(String),
+}
+
+/// A place of a breakpoint: file, line, column.
+type Place = (PathBuf, i64, Option<i64>);
+
+/// A breakpoint as the engine knows it through us.
+#[derive(Clone, Debug)]
+struct Virtual {
+    id: i64,
+    /// What the adapter made of it; `None` until it said so.
+    bound: Option<Value>,
+}
+
+/// A `setBreakpoints` of the engine that waits for the adapter's word.
+struct Waiting {
+    request_seq: i64,
+    places: Vec<Place>,
+    until: tokio::time::Instant,
+}
+
+#[derive(Deserialize)]
+struct Request {
+    seq: i64,
+    command: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+struct Host {
+    editor: Editor,
+    target: Target,
+    inbox: Inbox,
+    /// VS Code's id of the session, once it has begun.
+    session: Option<String>,
+    /// The engine's `launch` or `attach`, until it is answered.
+    start_seq: Option<i64>,
+    breakpoints: BTreeMap<Place, Virtual>,
+    /// The adapter's ids -> ours.
+    ours: BTreeMap<i64, i64>,
+    last_id: i64,
+    /// Arguments of the editor's `setBreakpoints` requests, by their `seq`, until they are answered.
+    asked: BTreeMap<i64, Value>,
+    waiting: Vec<Waiting>,
+    /// Resumes of ours that the tracker will show as the editor's.
+    expected: Vec<String>,
+    is_terminated: bool,
+}
+
+/// Runs the host of one session until it has ended in the editor, or the engine has no use for it any more.
+pub(crate) async fn run(editor: Editor, target: Target, over: CancellationToken, inbox: Inbox) {
+    let mut events = editor.attach(&target);
+    let (outgoing, mut requests) = mpsc::channel::<Bytes>(MAX_REQUESTS);
+    inbox.tell(FromHost::Reached(outgoing)).await;
+    let mut host = Host::new(editor, target, inbox);
+    let (start_failed, mut failures) = mpsc::channel(1);
+    loop {
+        let grace = host.waiting.iter().map(|waiting| waiting.until).min();
+        let grace = async {
+            match grace {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            request = requests.recv() => match request.as_deref().map(serde_json::from_slice::<Request>) {
+                Some(Ok(request)) => host.on_request(request, &start_failed).await,
+                Some(Err(_)) => {}
+                None => break,
+            },
+            Some(message) = failures.recv() => host.on_start_failed(message).await,
+            event = events.recv() => match event {
+                Some(event) => host.on_event(event).await,
+                None => break,
+            },
+            () = grace => host.drive_waiting().await,
+            () = over.cancelled() => break,
+        }
+        if host.is_terminated && over.is_cancelled() {
+            break;
+        }
+    }
+    host.editor.detach(&host.target, host.session.as_deref());
+    host.inbox.tell(FromHost::Gone).await;
+}
+
+impl Host {
+    fn new(editor: Editor, target: Target, inbox: Inbox) -> Self {
+        let session = match &target {
+            Target::Begun(session) => Some(session.clone()),
+            Target::Start(_) => None,
+        };
+        Self {
+            editor,
+            target,
+            inbox,
+            session,
+            start_seq: None,
+            breakpoints: BTreeMap::new(),
+            ours: BTreeMap::new(),
+            last_id: 0,
+            asked: BTreeMap::new(),
+            waiting: Vec::new(),
+            expected: Vec::new(),
+            is_terminated: false,
+        }
+    }
+
+    async fn on_request(&mut self, request: Request, start_failed: &mpsc::Sender<String>) {
+        let Request { seq, command, arguments } = request;
+        match command.as_str() {
+            "initialize" => {
+                // VS Code asks the adapter itself; what it answers is told as an event.
+                let capabilities = json!({
+                    "supportsConfigurationDoneRequest": true,
+                    "supportsConditionalBreakpoints": true,
+                    "supportsHitConditionalBreakpoints": true,
+                    "supportsLogPoints": true,
+                });
+                self.respond(seq, Ok(capabilities)).await;
+            }
+            "launch" | "attach" => {
+                self.event("initialized", Value::Null).await;
+                self.on_launch(seq, start_failed.clone()).await;
+            }
+            "setBreakpoints" => self.on_set_breakpoints(seq, &arguments).await,
+            "setExceptionBreakpoints" | "configurationDone" => self.respond(seq, Ok(Value::Null)).await,
+            "disconnect" => self.on_disconnect(seq).await,
+            _ => self.pass_on(seq, command, arguments).await,
+        }
+    }
+
+    async fn on_launch(&mut self, seq: i64, start_failed: mpsc::Sender<String>) {
+        let Target::Start(start) = &self.target else {
+            return self.respond(seq, Ok(Value::Null)).await;
+        };
+        self.start_seq = Some(seq);
+        let (shim, start) = (self.editor.shim().clone(), (**start).clone());
+        tokio::spawn(async move {
+            // VS Code answers when the session is under way, which can be after its first stop.
+            let failure = match shim.ask::<StartInEditor>(start).await {
+                Ok(started) => started.failure.map(|problem| problem.message),
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(message) = failure {
+                let _ = start_failed.send(message).await;
+            }
+        });
+    }
+
+    async fn on_start_failed(&mut self, message: String) {
+        match self.start_seq.take() {
+            Some(seq) => self.respond(seq, Err(message)).await,
+            // It had begun; that it is over is told by its end.
+            None => self.event("output", json!({"category": "important", "output": message})).await,
+        }
+    }
+
+    async fn on_disconnect(&mut self, seq: i64) {
+        if let Some(session) = self.session.clone().filter(|_| !self.is_terminated) {
+            self.expected.push("disconnect".to_owned());
+            let shim = self.editor.shim().clone();
+            tokio::spawn(async move {
+                if let Err(error) = shim.ask::<StopInEditor>(EditorSessionRef { session }).await {
+                    tracing::debug!(%error, "the editor did not end a session");
+                }
+            });
+        }
+        self.respond(seq, Ok(Value::Null)).await;
+    }
+
+    /// Everything the adapter answers itself.
+    async fn pass_on(&mut self, seq: i64, command: String, arguments: Value) {
+        let Some(session) = self.session.clone() else {
+            return self.respond(seq, Err("the session has not begun yet".to_owned())).await;
+        };
+        if is_resume(&command) {
+            self.expected.push(command.clone());
+        }
+        let (shim, inbox) = (self.editor.shim().clone(), self.inbox.clone());
+        tokio::spawn(async move {
+            let request = EditorRequest { session, command, arguments };
+            let result = match shim.ask::<RequestInEditor>(request).await {
+                Ok(response) => match response.refusal {
+                    Some(refusal) => Err(refusal),
+                    None => Ok(with_plain_paths(response.body)),
+                },
+                Err(error) => Err(error.to_string()),
+            };
+            inbox.tell(FromHost::Message(to_response(seq, result))).await;
+        });
+    }
+
+    /// VS Code has been told already and tells the adapter; here the engine is told what came of it.
+    async fn on_set_breakpoints(&mut self, request_seq: i64, arguments: &Value) {
+        let path = PathBuf::from(arguments["source"]["path"].as_str().unwrap_or_default());
+        let wanted = arguments["breakpoints"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let places: Vec<Place> = wanted.iter().map(|wanted| place_of(&path, wanted)).collect();
+        for place in &places {
+            self.virtual_at(place.clone());
+        }
+        self.breakpoints.retain(|place, _| place.0 != path || places.contains(place));
+        let grace = if self.session.is_some() { BIND_GRACE } else { Duration::ZERO };
+        let until = tokio::time::Instant::now() + grace;
+        self.waiting.push(Waiting { request_seq, places, until });
+        self.drive_waiting().await;
+    }
+
+    /// Answers what the adapter has spoken about, or what waited long enough.
+    async fn drive_waiting(&mut self) {
+        let now = tokio::time::Instant::now();
+        for waiting in std::mem::take(&mut self.waiting) {
+            let known: Vec<Option<&Virtual>> =
+                waiting.places.iter().map(|place| self.breakpoints.get(place)).collect();
+            let is_settled = known.iter().all(|known| known.is_none_or(|known| known.bound.is_some()));
+            if !is_settled && waiting.until > now {
+                self.waiting.push(waiting);
+                continue;
+            }
+            let to_body = |known: &Virtual| {
+                let mut body = known.bound.clone().unwrap_or_else(|| json!({"verified": false}));
+                body["id"] = json!(known.id);
+                body
+            };
+            let bodies: Vec<Value> = known.into_iter().flatten().map(to_body).collect();
+            self.respond(waiting.request_seq, Ok(json!({"breakpoints": bodies}))).await;
+        }
+    }
+
+    async fn on_event(&mut self, event: EditorEvent) {
+        match event {
+            EditorEvent::Began(session) => self.on_began(session).await,
+            EditorEvent::Child(child) => {
+                let configuration = json!({"name": child.name, "__session": child.session});
+                let arguments = json!({"request": child.request, "configuration": configuration});
+                let command = "startDebugging".to_owned();
+                let request = Incoming::Request { seq: 0, command, arguments };
+                self.inbox.tell(FromHost::Message(request)).await;
+            }
+            EditorEvent::Message { from_adapter: true, message } => self.on_adapter(message).await,
+            EditorEvent::Message { from_adapter: false, message } => self.on_editor(&message).await,
+            EditorEvent::Ended => {
+                if !self.is_terminated {
+                    self.is_terminated = true;
+                    self.event("terminated", Value::Null).await;
+                }
+            }
+        }
+    }
+
+    async fn on_began(&mut self, session: EditorSession) {
+        self.session = Some(session.session);
+        if let Some(seq) = self.start_seq.take() {
+            self.respond(seq, Ok(Value::Null)).await;
+        }
+    }
+
+    async fn on_adapter(&mut self, message: Value) {
+        let Ok(bytes) = serde_json::to_vec(&message) else { return };
+        match Incoming::parse(&bytes) {
+            Some(Incoming::Event { event, body }) => self.on_adapter_event(&event, body).await,
+            Some(Incoming::Response(response)) => match message["command"].as_str() {
+                Some("initialize") if response.success => {
+                    self.event("capabilities", json!({"capabilities": response.body})).await;
+                }
+                Some("setBreakpoints") => self.on_adapter_breakpoints(&response).await,
+                Some("launch" | "attach") if !response.success => {
+                    let text = response.error_text();
+                    self.event("output", json!({"category": "important", "output": text})).await;
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    async fn on_adapter_event(&mut self, event: &str, mut body: Value) {
+        match event {
+            "stopped" => {
+                if let Some(hit) = body["hitBreakpointIds"].as_array() {
+                    let ours: Vec<i64> =
+                        hit.iter().filter_map(|id| self.ours.get(&id.as_i64()?).copied()).collect();
+                    // Without one that we know, the place tells.
+                    match ours.as_slice() {
+                        [] => drop(body.as_object_mut().map(|body| body.remove("hitBreakpointIds"))),
+                        ours => body["hitBreakpointIds"] = json!(ours),
+                    }
+                }
+            }
+            "breakpoint" => {
+                let id = body["breakpoint"]["id"].as_i64().and_then(|id| self.ours.get(&id).copied());
+                let Some(id) = id else { return };
+                if let Some(known) = self.breakpoints.values_mut().find(|known| known.id == id) {
+                    known.bound = Some(body["breakpoint"].clone());
+                }
+                body["breakpoint"]["id"] = json!(id);
+            }
+            "terminated" => self.is_terminated = true,
+            _ => {}
+        }
+        self.event(event, body).await;
+    }
+
+    /// What the adapter made of the breakpoints that VS Code handed to it.
+    async fn on_adapter_breakpoints(&mut self, response: &Response) {
+        let Some(asked) = self.asked.remove(&response.request_seq) else { return };
+        let path = asked["source"]["path"].as_str().and_then(plain_path).unwrap_or_default();
+        let wanted = asked["breakpoints"].as_array().cloned().unwrap_or_default();
+        let bound = response.body["breakpoints"].as_array().cloned().unwrap_or_default();
+        for (wanted, mut body) in wanted.iter().zip(bound) {
+            let place = place_of(&path, wanted);
+            let Some(known) = self.find_mut(&place) else { continue };
+            let id = known.id;
+            known.bound = Some(body.clone());
+            if let Some(theirs) = body["id"].as_i64() {
+                self.ours.insert(theirs, id);
+            }
+            body["id"] = json!(id);
+            self.event("breakpoint", json!({"reason": "changed", "breakpoint": body})).await;
+        }
+        self.drive_waiting().await;
+    }
+
+    /// A request of the editor: ours, which it sends for us, or the user's.
+    async fn on_editor(&mut self, message: &Value) {
+        let command = message["command"].as_str().unwrap_or_default();
+        if command == "setBreakpoints" {
+            if let Some(seq) = message["seq"].as_i64() {
+                self.asked.insert(seq, message["arguments"].clone());
+            }
+            return;
+        }
+        let is_end = matches!(command, "disconnect" | "terminate");
+        let name = if is_end { "disconnect" } else { command };
+        if let Some(at) = self.expected.iter().position(|expected| expected == name) {
+            if !is_end {
+                self.expected.remove(at);
+            }
+        } else if is_end {
+            self.inbox.tell(FromHost::UserStops).await;
+        } else if is_resume(command) {
+            let thread_id = message["arguments"]["threadId"].clone();
+            self.event("continued", json!({"threadId": thread_id, "allThreadsContinued": true})).await;
+        }
+    }
+
+    /// VS Code gives a breakpoint without a column one when it hands it over.
+    fn find_mut(&mut self, (path, line, column): &Place) -> Option<&mut Virtual> {
+        let exact = (path.clone(), *line, *column);
+        let key = if self.breakpoints.contains_key(&exact) { exact } else { (path.clone(), *line, None) };
+        self.breakpoints.get_mut(&key)
+    }
+
+    fn virtual_at(&mut self, place: Place) {
+        let next_id = self.last_id + 1;
+        let known = self.breakpoints.entry(place).or_insert(Virtual { id: next_id, bound: None });
+        self.last_id = self.last_id.max(known.id);
+    }
+
+    async fn respond(&self, request_seq: i64, result: Result<Value, String>) {
+        self.inbox.tell(FromHost::Message(to_response(request_seq, result))).await;
+    }
+
+    async fn event(&self, event: &str, body: Value) {
+        self.inbox.tell(FromHost::Message(Incoming::Event { event: event.to_owned(), body })).await;
+    }
+}
+
+fn to_response(request_seq: i64, result: Result<Value, String>) -> Incoming {
+    Incoming::Response(match result {
+        Ok(body) => Response { request_seq, success: true, message: None, body },
+        Err(message) => Response { request_seq, success: false, message: Some(message), body: Value::Null },
+    })
+}
+
+fn is_resume(command: &str) -> bool {
+    matches!(command, "continue" | "next" | "stepIn" | "stepOut")
+}
+
+fn place_of(path: &Path, breakpoint: &Value) -> Place {
+    (path.to_owned(), breakpoint["line"].as_i64().unwrap_or_default(), breakpoint["column"].as_i64())
+}
+
+fn plain_path(text: &str) -> Option<PathBuf> {
+    match paths::parse(text) {
+        Ok(Given::Absolute(path)) => Some(path),
+        _ => None,
+    }
+}
+
+/// In a remote window VS Code makes addresses of the paths in an answer.
+fn with_plain_paths(mut body: Value) -> Value {
+    for frame in body["stackFrames"].as_array_mut().into_iter().flatten() {
+        let path = frame["source"]["path"].as_str().and_then(plain_path);
+        // `eval` and the like have sources that are no files.
+        if let Some(path) = path {
+            frame["source"]["path"] = json!(path);
+        }
+    }
+    body
+}
