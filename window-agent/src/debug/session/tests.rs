@@ -43,7 +43,7 @@ impl Driver {
     fn new(no_debug: bool) -> Self {
         let configuration = json!({"type": "debugpy", "request": "attach", "connect": {"port": 1}});
         let configuration = configuration.as_object().cloned().unwrap();
-        let start = Start { configuration, name: String::new(), no_debug };
+        let start = Start { configuration, no_debug, ..Start::default() };
         let mut plan = adapters::plan(&start, &DebuggerOptions::default()).unwrap();
         plan.kind = adapters::StartKind::Launch;
         plan.reach = adapters::Reach::Stdio(Vec::new());
