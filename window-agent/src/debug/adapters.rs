@@ -28,6 +28,8 @@ pub(crate) struct Adapter {
     pub(crate) tells_exit_code: bool,
     /// Evaluated once in a program that was attached to, to take a delay out of its answers.
     pub(crate) attach_tuning: Option<&'static str>,
+    /// Printed before a start that fails without any other sign.
+    pub(crate) failure_sign: Option<&'static str>,
     /// A request of its own, sent with the configuration.
     pub(crate) extra_request: Option<(&'static str, &'static str)>,
     /// Makes a plan out of a configuration.
@@ -95,6 +97,8 @@ pub(crate) static ADAPTERS: &[Adapter] = &[Adapter {
     // The debuggee's end of pydevd's socket writes head and body apart; without TCP_NODELAY the body waits
     // for an acknowledgement that is delayed by 40 ms.
     attach_tuning: Some(PYDEVD_NODELAY),
+    // An attach by process id goes on waiting for the program after this.
+    failure_sign: Some("Code injection into PID"),
     // By default a condition that fails when it is evaluated counts as false, and nobody is told.
     extra_request: Some((
         "setDebuggerProperty",
@@ -117,6 +121,7 @@ static EDITOR: Adapter = Adapter {
     hits: HitStyle::Operators,
     tells_exit_code: false,
     attach_tuning: None,
+    failure_sign: None,
     extra_request: None,
     plan: plan_editor,
 };

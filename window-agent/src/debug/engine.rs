@@ -658,8 +658,10 @@ impl Drop for Engine {
     }
 }
 
-/// A failure with what was printed before it: the real cause is often there.
+/// A failure with the last of what was printed before it: the real cause is often there.
 fn with_words(message: &str, output: &OutputTail) -> String {
+    const MAX_WORDS: usize = 600;
     let words = output.text.trim();
+    let words = &words[words.ceil_char_boundary(words.len().saturating_sub(MAX_WORDS))..];
     if words.is_empty() { message.to_owned() } else { format!("{message}: {words}") }
 }

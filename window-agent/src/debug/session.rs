@@ -345,6 +345,12 @@ impl Session {
                 if body["category"] != "telemetry"
                     && let Some(text) = body["output"].as_str()
                 {
+                    let is_failure = self.adapter.failure_sign.is_some_and(|sign| text.contains(sign));
+                    if is_failure && self.phase == Phase::Starting && self.deadline.is_none() {
+                        // The rest of what it has to say follows.
+                        let failure = format!("`{}` failed", self.kind.command());
+                        self.deadline = Some((now + START_ERROR_GRACE, Ending::NotStarted(failure)));
+                    }
                     self.outputs.push_back(Output::Printed(text.to_owned()));
                 }
             }

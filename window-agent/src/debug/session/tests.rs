@@ -258,6 +258,21 @@ fn starts_that_fail_tell_the_real_cause() {
             ENDED None not started: no such program
     "#]],
     );
+    let injection = r#"event output {"category": "stderr", "output": "Code injection into PID=1 failed"}"#;
+    check(
+        false,
+        &[INITIALIZE, injection, "after 200"],
+        expect![[r#"
+            1 initialize
+        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+            2 launch {"program":"a.py"}
+        event output {"category": "stderr", "output": "Code injectio
+            Printed("Code injection into PID=1 failed")
+        after 200
+            3 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED None not started: `launch` failed
+    "#]],
+    );
     check(
         false,
         &[INITIALIZE, "event terminated"],
