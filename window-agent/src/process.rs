@@ -91,17 +91,21 @@ pub(crate) fn kill_group(leader: u32) {
     }
 }
 
-/// Kills every process that carries `mark`, until none is left (a program can fork while we look).
+/// Kills every process that carries `mark`, and returns when none is left. A program can fork while we look, and
+/// a killed process takes a moment to go; one that does not go at all (in the kernel) is left after a while.
 pub(crate) fn kill_marked(mark: &str) {
-    const MAX_ROUNDS: usize = 5;
-    for _ in 0..MAX_ROUNDS {
+    const PATIENCE: Duration = Duration::from_millis(500);
+    const PAUSE: Duration = Duration::from_millis(2);
+    let begun = std::time::Instant::now();
+    loop {
         let marked = marked_processes(mark);
-        if marked.is_empty() {
+        if marked.is_empty() || begun.elapsed() > PATIENCE {
             return;
         }
         for pid in marked {
             let _ = kill_process(pid, Signal::KILL);
         }
+        std::thread::sleep(PAUSE);
     }
 }
 
