@@ -208,9 +208,10 @@ export class Window {
         await this.pick(entry);
     }
 
-    /** Chooses a row of the open QuickPick. */
-    async pick(text) {
-        const row = this.page.locator('.quick-input-widget .monaco-list-row', { hasText: text }).first();
+    /** Chooses a row of the open QuickPick: by a text in it, or by how its label begins. */
+    async pick(text, { begins = false } = {}) {
+        const rows = this.page.locator('.quick-input-widget .monaco-list-row');
+        const row = begins ? this.page.locator(`.quick-input-widget .monaco-list-row[aria-label^="${text}"]`) : rows.filter({ hasText: text }).first();
         await row.waitFor({ timeout: 10_000 });
         await row.click();
     }

