@@ -204,6 +204,8 @@ export class Window {
 
     /** Opens the panel by a click, and chooses an entry. */
     async choose(entry) {
+        // A page in the background is drawn seldom, and a click waits for that.
+        await this.page.bringToFront();
         await this.statusItem.click();
         await this.pick(entry);
     }
@@ -218,9 +220,21 @@ export class Window {
 
     /** Runs a command through the palette. */
     async command(title) {
+        await this.page.bringToFront();
+        await this.page.locator('.monaco-workbench').focus();
         await this.page.keyboard.press('F1');
         await this.page.locator('.quick-input-widget input').fill(`>${title}`);
         await this.pick(title);
+    }
+
+    /** By default a page believes that it is focused; from now on it knows better. */
+    async followFocus() {
+        const session = await this.page.context().newCDPSession(this.page);
+        await session.send('Emulation.setFocusEmulationEnabled', { enabled: false });
+    }
+
+    clipboard() {
+        return this.page.evaluate(() => navigator.clipboard.readText());
     }
 
     async close() {

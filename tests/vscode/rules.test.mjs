@@ -105,6 +105,17 @@ test('R9: a new coordinator leaves the live window live', async () => {
     });
 });
 
+test('R12: with followFocus a standby window that is focused becomes live', async () => {
+    editor.baton('settings', 'follow_focus', 'true');
+    const [live, other] = (await a.status()) === 'Baton: live' ? [a, b] : [b, a];
+    await Promise.all([a.followFocus(), b.followFocus()]);
+    await live.page.bringToFront();
+    await other.page.bringToFront();
+    await other.waitForStatus('live', 20_000);
+    await live.waitForStatus('standby', 20_000);
+    editor.baton('settings', 'follow_focus', 'false');
+});
+
 test('R10: a live window whose extension host is stopped is followed by another; back again, it yields', async () => {
     const { live, windows } = editor.status();
     const [hung, other] = (await a.status()) === 'Baton: live' ? [a, b] : [b, a];
