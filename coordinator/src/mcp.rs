@@ -39,6 +39,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode, header};
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::body::Body;
@@ -74,6 +75,8 @@ struct Shared {
     streams: Arc<Streams>,
     cancellations: Arc<Cancellations>,
     catalogue: Catalogue,
+    /// When this coordinator began to serve.
+    started: Instant,
     /// Sessions that their clients ended, oldest first.
     ended: Mutex<VecDeque<[u8; 16]>>,
 }
@@ -95,6 +98,7 @@ impl Edge {
             streams: Streams::new(closing),
             cancellations: Arc::default(),
             catalogue: Catalogue::built_in(),
+            started: Instant::now(),
             ended: Mutex::default(),
         });
         tokio::spawn(follow(Arc::downgrade(&shared), roster));

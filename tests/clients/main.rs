@@ -100,6 +100,8 @@ fn over_the_bridge(kind: ClientKind) {
     client.expect("success", "stop_debugging", json!({}));
     let before = world.status().expect("it runs");
     kill9(before.pid);
+    // As soon as there is a successor, whoever has registered with it by then: the folder's window answers.
+    world.await_status("a successor", |status| status.generation > before.generation);
     assert_eq!(configurations(&mut client), ["warmest"], "after the coordinator was killed");
     client.close();
 }

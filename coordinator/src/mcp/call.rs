@@ -13,13 +13,18 @@ use super::envelope::{self, CommonParams, Request};
 use super::forward::{Attempt, Call, Stop, stopped_bytes};
 use super::post::Caller;
 use super::revision::Era;
-use super::route::{self, Decision, Wish};
+use super::route::{self, Decision, Pin, Wish};
 use super::windows_tools;
 use crate::http::body::Body;
 use crate::http::respond::{self, RpcError, ToolFailure, code};
+use crate::resolve::resolve_containing;
+use crate::roster::Roster;
 
 /// Pauses between two attempts at a window that refuses, when the roster says nothing new.
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
+
+/// All windows register again within this time after the coordinator was restarted.
+const REGISTRATION: Duration = Duration::from_secs(1);
 
 /// Answers `tools/call`.
 pub(crate) async fn answer(
@@ -71,7 +76,24 @@ pub(crate) async fn answer(
     };
     let headers = if caller.era == Era::Stateless { mcp_headers(headers) } else { HeaderMap::new() };
     let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running });
+    await_folder(edge, &endpoint.pin).await;
     send(edge, &call, wish).await
+}
+
+/// Right after a restart of the coordinator, a folder without a window may be one whose window has not registered
+/// again: its calls must not go to another one meanwhile.
+async fn await_folder(edge: &Edge, pin: &Pin) {
+    let Pin::Folder(path) = pin else { return };
+    let until = edge.0.started + REGISTRATION;
+    let mut roster = edge.0.roster.clone();
+    let is_missing =
+        |roster: &Roster| roster.generation > 1 && matches!(resolve_containing(roster, path), Ok(None));
+    while Instant::now() < until && is_missing(&roster.borrow_and_update().clone()) {
+        tokio::select! {
+            changed = roster.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep_until(until) => {}
+        }
+    }
 }
 
 /// Routes and sends a call until it is answered, or has waited long enough.
