@@ -174,6 +174,7 @@ pub(crate) fn agent_start() -> Result<Section> {
             let target = Target {
                 port,
                 path: "/mcp".to_owned(),
+                has_sessions: false,
                 headers: vec![
                     ("authorization", format!("Bearer {}", token.expose())),
                     (baton_proto::edge::PIN_HEADER, "1".to_owned()),

@@ -53,7 +53,8 @@ pub(crate) fn run() -> Result<Section> {
     let (proxy_port, gateway_port) = (free_port()?, free_port()?);
     let _proxy = mcp_proxy(&world, proxy_port)?;
     let _gateway = supergateway(&world, gateway_port)?;
-    let bare = |port| Target { port, path: "/mcp".to_owned(), headers: vec![] };
+    let bare = |port| Target { port, path: "/mcp".to_owned(), headers: vec![], has_sessions: false };
+    let with_sessions = |port| Target { has_sessions: true, ..bare(port) };
     let direct = bare(agent_port)
         .with("authorization", format!("Bearer {}", window_token.expose()))
         .with(PIN_HEADER, "1")
@@ -62,13 +63,13 @@ pub(crate) fn run() -> Result<Section> {
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let edge = Target::edge(world.port(), &world.token()).in_session().await?;
+        let edge = Target::edge(world.port(), &world.token());
         let mut paths = vec![
             path("straight to the window", direct, 4_000),
             path("nginx in front", through_nginx, 4_000),
             path("**Baton**", edge, 4_000),
-            path("supergateway 4.0.0", bare(gateway_port).in_session().await?, 200),
-            path("mcp-proxy 0.13.0", bare(proxy_port).in_session().await?, 200),
+            path("supergateway 4.0.0", with_sessions(gateway_port), 200),
+            path("mcp-proxy 0.13.0", with_sessions(proxy_port), 200),
         ];
         for path in &paths {
             load(&path.target, 1, path.n_calls / 4).await.with_context(|| path.name)?;

@@ -23,6 +23,8 @@ pub(crate) struct Target {
     pub(crate) path: String,
     /// Headers beside the usual ones.
     pub(crate) headers: Vec<(&'static str, String)>,
+    /// Whether each client opens a session of its own first.
+    pub(crate) has_sessions: bool,
 }
 
 /// A connection of one client.
@@ -53,7 +55,7 @@ impl Target {
     /// The edge with the client token.
     pub(crate) fn edge(port: u16, token: &str) -> Self {
         let headers = vec![("authorization", format!("Bearer {token}"))];
-        Self { port, path: "/mcp".to_owned(), headers }
+        Self { port, path: "/mcp".to_owned(), headers, has_sessions: true }
     }
 
     /// The same with one more header.
@@ -155,7 +157,8 @@ pub(crate) async fn run(target: &Target, n_clients: usize, n_calls: usize) -> Re
     let body = tool_call(7, "get_breakpoints", &json!({}));
     let mut callers = Vec::new();
     for _ in 0..n_clients {
-        let mut caller = Caller::connect(target).await?;
+        let target = if target.has_sessions { target.clone().in_session().await? } else { target.clone() };
+        let mut caller = Caller::connect(&target).await?;
         let first = caller.exchange(body.clone()).await?;
         ensure!(
             first.windows(11).any(|part| part == b"breakpoints"),
