@@ -90,7 +90,7 @@ export class Editor {
 
     environment() {
         const entries = Object.entries(process.env).filter(([name]) => !/^(VSCODE_|ELECTRON_|BATON_)/.test(name));
-        return { ...Object.fromEntries(entries), BATON_HOME: this.home, BATON_PORT: String(this.batonPort) };
+        return { ...Object.fromEntries(entries), BATON_HOME: this.home, BATON_PORT: String(this.batonPort), BATON_LOG: process.env.BATON_LOG ?? 'info' };
     }
 
     async stop() {

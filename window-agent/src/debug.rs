@@ -115,7 +115,9 @@ impl Debugger {
         }
         self.check_syntax(&wish).await?;
         let asked = self.ask(|reply| Command::SetBreakpoint { wish: wish.clone(), reply });
-        match tokio::time::timeout(BREAKPOINT_TIMEOUT, asked).await {
+        let asked = tokio::time::timeout(BREAKPOINT_TIMEOUT, asked).await;
+        self.settle_editor().await;
+        match asked {
             Ok(breakpoint) => breakpoint,
             Err(_) => {
                 let place = |known: &Breakpoint| (known.path.clone(), known.line, known.column);
@@ -148,9 +150,17 @@ impl Debugger {
             let seconds = BREAKPOINT_TIMEOUT.as_secs();
             return Err(DebugError::NoAnswer { command: "setBreakpoints".to_owned(), seconds });
         };
+        self.settle_editor().await;
         match (removed?, what) {
             (removed, Some(what)) if removed.is_empty() => Err(DebugError::NoSuchBreakpoint { what }),
             (removed, _) => Ok(removed),
+        }
+    }
+
+    /// A start must not overtake the breakpoints.
+    async fn settle_editor(&self) {
+        if let Some(editor) = &self.options.editor {
+            editor.settled().await;
         }
     }
 

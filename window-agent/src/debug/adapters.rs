@@ -143,7 +143,8 @@ pub(crate) fn plan(start: &Start, options: &DebuggerOptions) -> Result<Plan, Deb
 pub(crate) fn plan_child(parent: &Plan, request: &str, configuration: Value) -> Option<Plan> {
     if let Reach::Editor(editor, _) = &parent.reach {
         let session = configuration["__session"].as_str()?.to_owned();
-        let reach = Reach::Editor(editor.clone(), Target::Begun(session));
+        let is_child = configuration["__child"] == true;
+        let reach = Reach::Editor(editor.clone(), Target::Begun { session, is_child });
         return Some(Plan { arguments: configuration, reach, ..parent.clone() });
     }
     let host = configuration["connect"]["host"].as_str().unwrap_or("127.0.0.1").to_owned();

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use baton_proto::shim::{
     AddEditorBreakpoint, EditorBreakpoint, EditorBreakpointIds, EditorMessage, EditorSession,
     RemoveEditorBreakpoints,
 };
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::debug::adapters::HitStyle;
 use crate::debug::breakpoints::HitCondition;
@@ -20,6 +21,11 @@ use crate::shim::Shim;
 
 /// Events of one session on their way to its host.
 const MAX_EVENTS: usize = 1_024;
+
+/// How long after its parent a child may be heard.
+const CHILDREN_GRACE: Duration = Duration::from_millis(300);
+/// How long the editor may take to take breakpoints.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What happens to a session in the editor.
 #[derive(Debug)]
@@ -40,6 +46,8 @@ pub struct Editor {
     shim: Shim,
     state: Arc<Mutex<State>>,
     changes: mpsc::Sender<Change>,
+    /// Bumped whenever a session is not heard any more.
+    gone: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +58,8 @@ struct State {
     sessions: BTreeMap<String, mpsc::Sender<EditorEvent>>,
     /// Children whose host has not asked for them yet.
     unclaimed: BTreeMap<String, mpsc::Receiver<EditorEvent>>,
+    /// Children that are still heard, and the session whose children they are.
+    parents: BTreeMap<String, String>,
     breakpoints: Mirror,
 }
 
@@ -69,13 +79,15 @@ pub(crate) type Place = (PathBuf, u32, Option<u32>);
 enum Change {
     Add(EditorBreakpoint, Place),
     Remove(Vec<String>),
+    /// Everything before it was done.
+    Settle(oneshot::Sender<()>),
 }
 
 impl Editor {
     /// The editor behind this channel.
     pub fn new(shim: Shim) -> Self {
         let (changes, to_send) = mpsc::channel(MAX_EVENTS);
-        let editor = Self { shim, state: Arc::default(), changes };
+        let editor = Self { shim, state: Arc::default(), changes, gone: watch::Sender::default() };
         tokio::spawn(editor.clone().send_changes(to_send));
         editor
     }
@@ -94,7 +106,7 @@ impl Editor {
                 receiver
             }
             // One that has ended meanwhile has nothing to say; its channel is closed.
-            Target::Begun(session) => state.unclaimed.remove(session).unwrap_or(receiver),
+            Target::Begun { session, .. } => state.unclaimed.remove(session).unwrap_or(receiver),
         }
     }
 
@@ -106,7 +118,31 @@ impl Editor {
         }
         if let Some(session) = session {
             state.sessions.remove(session);
+            state.parents.remove(session);
         }
+        drop(state);
+        self.gone.send_replace(());
+    }
+
+    /// Returns when everything of the session's children was heard: what they print counts as the session's, and it
+    /// comes before its end. Bounded, for a child may live on.
+    pub(crate) async fn children_gone(&self, session: &str) {
+        let mut gone = self.gone.subscribe();
+        let wait = async {
+            while self.state().parents.values().any(|parent| parent == session) {
+                if gone.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(CHILDREN_GRACE, wait).await;
+    }
+
+    /// Returns when the editor has heard of every change of breakpoints. Bounded, for it may hang.
+    pub(crate) async fn settled(&self) {
+        let (sender, settled) = oneshot::channel();
+        self.change(Change::Settle(sender));
+        let _ = tokio::time::timeout(SETTLE_TIMEOUT, settled).await;
     }
 
     /// A session began in the editor. One of the user's own is none of the engine's.
@@ -123,7 +159,10 @@ impl Editor {
                     (sender, EditorEvent::Began(session))
                 }
                 (Some(sender), _) => (sender, state.claimable(session)),
-                (None, Some((sender, _))) => (sender.clone(), state.claimable(session)),
+                (None, Some((sender, _))) => {
+                    let sender = sender.clone();
+                    (sender, state.claimable(session))
+                }
                 (None, None) => return,
             }
         };
@@ -135,6 +174,7 @@ impl Editor {
         let sender = self.state().sessions.get(&message.session).cloned();
         if let Some(sender) = sender {
             let EditorMessage { from_adapter, message, .. } = message;
+            tracing::trace!(from_adapter, %message, "in the editor");
             let _ = sender.send(EditorEvent::Message { from_adapter, message }).await;
         }
     }
@@ -232,6 +272,7 @@ impl Editor {
                         Err(error) => tracing::warn!(%error, "the editor did not take a breakpoint"),
                     }
                 }
+                Change::Settle(done) => drop(done.send(())),
                 Change::Remove(ids) => {
                     let removed =
                         self.shim.ask::<RemoveEditorBreakpoints>(EditorBreakpointIds { ids: ids.clone() });
@@ -254,6 +295,9 @@ impl State {
     /// A session that a host of its own will ask for.
     fn claimable(&mut self, session: EditorSession) -> EditorEvent {
         let (sender, receiver) = mpsc::channel(MAX_EVENTS);
+        if let Some(parent) = &session.parent {
+            self.parents.insert(session.session.clone(), parent.clone());
+        }
         self.sessions.insert(session.session.clone(), sender);
         self.unclaimed.insert(session.session.clone(), receiver);
         EditorEvent::Child(session)

@@ -31,8 +31,13 @@ const BIND_GRACE: Duration = Duration::from_millis(400);
 pub(crate) enum Target {
     /// To be started.
     Start(Box<EditorStart>),
-    /// Begun already, by another one: a child process, the next part of a compound.
-    Begun(String),
+    /// Begun already, by another one.
+    Begun {
+        /// VS Code's id.
+        session: String,
+        /// A child process, which ends with its parent, and not the next part of a compound.
+        is_child: bool,
+    },
 }
 
 /// A place of a breakpoint: file, line, column.
@@ -121,7 +126,7 @@ pub(crate) async fn run(editor: Editor, target: Target, over: CancellationToken,
 impl Host {
     fn new(editor: Editor, target: Target, inbox: Inbox) -> Self {
         let session = match &target {
-            Target::Begun(session) => Some(session.clone()),
+            Target::Begun { session, .. } => Some(session.clone()),
             Target::Start(_) => None,
         };
         Self {
@@ -191,7 +196,9 @@ impl Host {
     }
 
     async fn on_disconnect(&mut self, seq: i64) {
-        if let Some(session) = self.session.clone().filter(|_| !self.is_terminated) {
+        // VS Code ends children with their parent, and parents badly when it has been told to end a child.
+        let ends_with_parent = matches!(self.target, Target::Begun { is_child: true, .. });
+        if let Some(session) = self.session.clone().filter(|_| !self.is_terminated && !ends_with_parent) {
             self.expected.push("disconnect".to_owned());
             let shim = self.editor.shim().clone();
             tokio::spawn(async move {
@@ -265,7 +272,9 @@ impl Host {
         match event {
             EditorEvent::Began(session) => self.on_began(session).await,
             EditorEvent::Child(child) => {
-                let configuration = json!({"name": child.name, "__session": child.session});
+                let is_child = child.parent.is_some();
+                let configuration =
+                    json!({"name": child.name, "__session": child.session, "__child": is_child});
                 let arguments = json!({"request": child.request, "configuration": configuration});
                 let command = "startDebugging".to_owned();
                 let request = Incoming::Request { seq: 0, command, arguments };
@@ -276,6 +285,7 @@ impl Host {
             EditorEvent::Ended => {
                 if !self.is_terminated {
                     self.is_terminated = true;
+                    self.hear_children().await;
                     self.event("terminated", Value::Null).await;
                 }
             }
@@ -329,7 +339,10 @@ impl Host {
                 }
                 body["breakpoint"]["id"] = json!(id);
             }
-            "terminated" => self.is_terminated = true,
+            "terminated" => {
+                self.is_terminated = true;
+                self.hear_children().await;
+            }
             _ => {}
         }
         self.event(event, body).await;
@@ -375,6 +388,12 @@ impl Host {
         } else if is_resume(command) {
             let thread_id = message["arguments"]["threadId"].clone();
             self.event("continued", json!({"threadId": thread_id, "allThreadsContinued": true})).await;
+        }
+    }
+
+    async fn hear_children(&self) {
+        if let Some(session) = &self.session {
+            self.editor.children_gone(session).await;
         }
     }
 
