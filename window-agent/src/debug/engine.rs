@@ -519,7 +519,9 @@ impl Engine {
         let mut waits = self.waits.take_ended(key);
         waits.retain(|wait| !wait.reply.is_closed());
         let Some(root) = self.sessions.get(&key).map(|live| live.root) else { return };
-        let output = self.take_output(root);
+        // What a child printed is told with its parent's end, unless somebody waits for the child.
+        let is_told = root == key || !waits.is_empty();
+        let output = if is_told { self.take_output(root) } else { OutputTail::default() };
         let never_hit = if root == key { self.never_hit(key) } else { Vec::new() };
         let Some(live) = self.sessions.get_mut(&key) else { return };
         tracing::info!(session = %live.id, exit_code = end.exit_code, how = ?end.how, "debug session ended");
