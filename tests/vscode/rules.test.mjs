@@ -65,23 +65,19 @@ test('R8: auto-start switched off: a standby window goes off, a live one stays l
     await expectStatus([a, b, c], ['standby', 'live', 'standby']);
 });
 
-test('R6: a live window whose extension host restarts in time stays live, under its id', async () => {
-    const { live, windows } = editor.status();
-    const before = windows.find(({ id }) => id === live).pid;
-    await b.command('Developer: Restart Extension Host');
-    await until('its agent is another one', () => {
-        const now = editor.status().windows.find(({ id }) => id === live);
-        return now !== undefined && now.pid !== before;
-    });
+test('R6: a live window that is reloaded keeps its id; back within five seconds it is live', async () => {
+    const before = editor.status();
+    const goneAt = Date.now();
+    await b.page.reload();
+    await b.waitForStatus(/^Baton: (live|standby)$/, 60_000);
+    const ms = Date.now() - goneAt;
+    const ids = (status) => status.windows.map(({ id }) => id);
+    assert.deepEqual(ids(editor.status()), ids(before));
+    if (ms < 5_000) {
+        assert.equal(editor.status().live, before.live);
+    }
+    await b.choose(/Take over|Restart/);
     await expectStatus([a, b, c], ['standby', 'live', 'standby']);
-    assert.equal(editor.status().live, live);
-});
-
-test('a window that is reloaded keeps its id', async () => {
-    const before = editor.status().windows.map(({ id }) => id);
-    await a.page.reload();
-    await a.waitForStatus(/^Baton: (live|standby)$/, 60_000);
-    assert.deepEqual(editor.status().windows.map(({ id }) => id), before);
 });
 
 test('a handover to another window through the panel', async () => {
@@ -131,11 +127,15 @@ test('R10: a live window whose extension host is stopped is followed by another;
     await other.waitForStatus('live');
 });
 
-test('R6: the extension host killed: the window comes back under its id', async () => {
+test('the extension host is killed: its agent ends within two seconds, and the window is back under its id', async () => {
     const { live, windows } = editor.status();
     const agent = windows.find(({ id }) => id === live).pid;
     process.kill(parentOf(agent), 'SIGKILL');
-    await until('the agent has ended with its host', () => !isAlive(agent), 3_000);
+    await until('the agent has ended with its host', () => !isAlive(agent), 2_000);
+    await until('the window is back', () => {
+        const now = editor.status().windows.find(({ id }) => id === live);
+        return now !== undefined && now.pid !== agent;
+    });
 });
 
 function parentOf(pid) {
