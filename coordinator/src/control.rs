@@ -60,6 +60,9 @@ pub enum Order {
     Shutdown,
     /// Listen on another port; reply once it answers, or why it cannot.
     ChangePort(u16, oneshot::Sender<Result<(), PortRefused>>),
+    /// Make all client tokens worthless; reply with the new epoch once it is written down, or why it cannot be:
+    /// a coordinator that starts from the file must not take the old token again.
+    RotateToken(oneshot::Sender<Result<u32, String>>),
 }
 
 /// Why the port cannot be changed.
@@ -266,7 +269,13 @@ async fn status(State(state): State<ControlState>) -> Answer<Status> {
 }
 
 async fn rotate(State(state): State<ControlState>) -> Answer<Rotated> {
-    Ok(Json(Rotated { epoch: state.keeper().rotate_client_token().await? }))
+    let (reply, rotated) = oneshot::channel();
+    state.order(Order::RotateToken(reply)).await?;
+    match rotated.await {
+        Ok(Ok(epoch)) => Ok(Json(Rotated { epoch })),
+        Ok(Err(why)) => Err(ControlError::not_written(why)),
+        Err(_) => Err(crate::keeper::KeeperError::Ended.into()),
+    }
 }
 
 async fn change_port(

@@ -206,6 +206,11 @@ impl Daemon {
                         // The asker may have gone; the port has changed all the same.
                         let _ = reply.send(changed);
                     }
+                    Some(Order::RotateToken(reply)) => {
+                        let rotated = self.rotate_token().await;
+                        // The asker may have gone; the old token is worthless all the same.
+                        let _ = reply.send(rotated);
+                    }
                     Some(Order::Shutdown) | None => return Why::Wished,
                 },
                 changed = self.saved.changed() => {
@@ -220,6 +225,23 @@ impl Daemon {
                 }
             }
         }
+    }
+
+    /// Written before it is in force: whoever is refused with the old token finds the new epoch in the file.
+    async fn rotate_token(&self) -> Result<u32, String> {
+        let before = self.state.current().client_epoch;
+        let epoch = before.saturating_add(1);
+        if let Err(error) = self.state.update(|state| state.client_epoch = epoch) {
+            // It never was in force, and must not be written with the next change.
+            let _ = self.state.update(|state| state.client_epoch = before);
+            return Err(format!(
+                "the token is the old one still, because state.json cannot be written ({error}); free some disk \
+                 space or make the state folder writable, and try again"
+            ));
+        }
+        self.keeper.set_client_epoch(epoch).await.map_err(|error| error.to_string())?;
+        info!(epoch, "the client token was rotated");
+        Ok(epoch)
     }
 
     /// The old URL answers until clients had time to learn the new one.
@@ -264,8 +286,7 @@ impl Daemon {
         }
         drop(self.app);
         self.writer.abort();
-        let saved = self.saved.borrow().clone();
-        save(&self.state, |state| remember(state, saved));
+        save(&self.state, |state| remember(state, &self.saved.borrow()));
     }
 }
 
@@ -310,26 +331,29 @@ async fn bind_patiently(
 /// Keeps the file in step with the keeper, never in the way of a takeover.
 async fn write_saved(mut saved: watch::Receiver<Saved>, state: StateFile) {
     while saved.changed().await.is_ok() {
-        let saved = saved.borrow_and_update().clone();
-        let state = state.clone();
-        let written = tokio::task::spawn_blocking(move || save(&state, |state| remember(state, saved)));
+        saved.mark_unchanged();
+        let (latest, state) = (saved.clone(), state.clone());
+        // Read under the lock of the file: a write that was late would undo a later one.
+        let written =
+            tokio::task::spawn_blocking(move || save(&state, |state| remember(state, &latest.borrow())));
         if written.await.is_err() {
             return;
         }
     }
 }
 
-fn remember(state: &mut State, saved: Saved) {
+fn remember(state: &mut State, saved: &Saved) {
     state.generation = state.generation.max(saved.generation);
-    state.preferred = saved.preferred.map(|preferred| crate::state::Preferred {
-        window: preferred.window,
+    state.preferred = saved.preferred.as_ref().map(|preferred| crate::state::Preferred {
+        window: preferred.window.clone(),
         pid: preferred.pid,
         pid_start: preferred.pid_start,
         term: preferred.term,
     });
     state.vacated = saved.vacated;
-    state.settings = saved.settings;
-    state.client_epoch = saved.client_epoch;
+    state.settings = saved.settings.clone();
+    // The file comes first when the token is rotated.
+    state.client_epoch = state.client_epoch.max(saved.client_epoch);
 }
 
 /// A full disk or a read-only folder does not stop the coordinator: agents report the terms they have seen.

@@ -82,7 +82,7 @@ enum Command {
     Do(Verb, WindowId, Reply<Outcome>),
     ChangeSettings(SettingsChange, Reply<Settings>),
     AskHandover(WindowId, String, Reply<()>),
-    RotateToken(Reply<u32>),
+    SetClientEpoch(u32, Reply<()>),
     Snapshot(Reply<Arc<Roster>>),
     AnnounceDown(Reply<()>),
 }
@@ -174,9 +174,9 @@ impl Keeper {
         self.ask(|reply| Command::AskHandover(id, client, reply)).await
     }
 
-    /// Makes all client tokens worthless; answers the epoch of the new one.
-    pub async fn rotate_client_token(&self) -> Result<u32, KeeperError> {
-        self.ask(Command::RotateToken).await
+    /// Makes the client tokens of earlier epochs worthless; the caller has written `epoch` down already.
+    pub async fn set_client_epoch(&self, epoch: u32) -> Result<(), KeeperError> {
+        self.ask(|reply| Command::SetClientEpoch(epoch, reply)).await
     }
 
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, KeeperError> {
@@ -258,10 +258,10 @@ impl Task {
                 answer(reply, result.map(|()| self.election.settings().clone()));
             }
             Command::AskHandover(window, client, reply) => answer(reply, self.ask_handover(&window, client)),
-            Command::RotateToken(reply) => {
-                self.client_epoch += 1;
+            Command::SetClientEpoch(epoch, reply) => {
+                self.client_epoch = self.client_epoch.max(epoch);
                 self.publish();
-                answer(reply, Ok(self.client_epoch));
+                answer(reply, Ok(()));
             }
             Command::AnnounceDown(reply) => {
                 self.streams.send_to_all(&Notice::Down);

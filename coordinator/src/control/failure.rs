@@ -52,6 +52,11 @@ impl ControlError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_randomness", message.to_owned())
     }
 
+    /// A change that would not outlast this coordinator.
+    pub(super) fn not_written(message: String) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "not_written", message)
+    }
+
     pub(super) fn internal() -> Self {
         let message = "the coordinator could not form an answer; `baton logs` says more";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message.to_owned())

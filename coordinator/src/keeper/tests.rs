@@ -181,7 +181,7 @@ async fn what_the_next_coordinator_needs_is_published() {
         Heartbeat { incarnation: 1, seq: 1, focused: true, debug_sessions: Vec::new(), folders: None };
     keeper.heartbeat(id("a"), heartbeat).await.unwrap();
     assert!(!saved.has_changed().unwrap());
-    assert_eq!(keeper.rotate_client_token().await, Ok(5));
+    assert_eq!(keeper.set_client_epoch(5).await, Ok(()));
     assert_eq!((saved.borrow_and_update().client_epoch, keeper.roster().client_epoch), (5, 5));
     let change = SettingsChange { follow_focus: Some(true), ..SettingsChange::default() };
     keeper.change_settings(change).await.unwrap();

@@ -113,3 +113,23 @@ fn a_rotated_token_is_another_and_stays() {
     assert_eq!(scene.run(&["down"]).code, 0);
     assert_eq!(scene.run(&["token"]).stdout, new);
 }
+
+#[test]
+fn a_token_that_cannot_be_written_down_is_not_rotated() {
+    let scene = Scene::new();
+    scene.up();
+    let old = scene.run(&["token"]).stdout;
+    // Not even root writes through a folder in place of the file.
+    let state = scene.home().state_path();
+    let aside = state.with_extension("aside");
+    std::fs::rename(&state, &aside).unwrap();
+    std::fs::create_dir(&state).unwrap();
+    std::fs::write(state.join("x"), "").unwrap();
+    let refused = scene.run(&["token", "--rotate"]);
+    assert_ne!(refused.code, 0);
+    assert!(refused.stderr.contains("state.json cannot be written"), "{}", refused.stderr);
+    std::fs::remove_dir_all(&state).unwrap();
+    std::fs::rename(&aside, &state).unwrap();
+    assert_eq!(scene.run(&["token"]).stdout, old);
+    assert_ne!(scene.run(&["token", "--rotate"]).stdout, old);
+}

@@ -309,7 +309,21 @@ async fn settings_are_changed_in_part_and_checked() {
         assert_eq!((status, &failure["code"]), (422, &json!("invalid")), "{change}");
     }
     assert_eq!(api.get("/v1/settings").await.1, settings);
+}
+
+#[tokio::test]
+async fn a_rotated_token_is_answered_when_the_owner_has_written_it() {
+    let mut api = api();
+    let mut orders = std::mem::replace(&mut api.orders, mpsc::channel(1).1);
+    tokio::spawn(async move {
+        for rotated in [Ok(1), Err("the disk is full".to_owned())] {
+            let Some(Order::RotateToken(reply)) = orders.recv().await else { panic!("no order") };
+            let _ = reply.send(rotated);
+        }
+    });
     assert_eq!(api.post("/v1/token/rotate", json!({})).await, (200, json!({"epoch": 1})));
+    let (status, failure) = api.post("/v1/token/rotate", json!({})).await;
+    assert_eq!((status, &failure["code"]), (500, &json!("not_written")));
 }
 
 #[tokio::test]
