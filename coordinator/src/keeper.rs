@@ -231,7 +231,11 @@ impl Task {
         match command {
             Command::Register(window, register, reply) => {
                 info!(%window, name = register.name, incarnation = register.incarnation, "registers");
+                let incarnation = register.incarnation;
                 let result = self.handle(Input::Register(window.clone(), register));
+                if result.is_ok() {
+                    self.streams.expect(&window, incarnation);
+                }
                 answer(reply, result.and_then(|()| Ok(self.election.registered(&window)?)));
             }
             Command::Heartbeat(window, heartbeat, reply) => {

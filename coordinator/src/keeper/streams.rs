@@ -1,6 +1,7 @@
 //! The open event streams of the windows: bounded, and their end is noticed.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use baton_proto::control::Notice;
 use baton_proto::ids::WindowId;
@@ -12,6 +13,9 @@ use tracing::warn;
 
 /// Notices that wait for a window to read them; a window further behind is as good as gone.
 const NOTICES: usize = 64;
+
+/// How long after its registration a window may take to open its stream, whose end is what shows a death at once.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The window's end of its event stream.
 #[derive(Debug)]
@@ -46,16 +50,34 @@ struct Stream {
 impl Streams {
     /// Opens a stream in place of the one the window had.
     pub(super) fn open(&mut self, window: WindowId, incarnation: u64) -> Events {
-        self.last_serial += 1;
-        let serial = self.last_serial;
         let (notices, reader) = mpsc::channel(NOTICES);
         let (alive, end) = oneshot::channel();
+        self.insert(window, incarnation, notices, async { _ = end.await });
+        Events { notices: reader, _alive: alive }
+    }
+
+    /// A window registered: unless it has a stream, one that ends by itself stands in until it opens its own.
+    pub(super) fn expect(&mut self, window: &WindowId, incarnation: u64) {
+        if self.open.get(window).is_none_or(|stream| stream.incarnation != incarnation) {
+            let (nobody, _) = mpsc::channel(1);
+            self.insert(window.clone(), incarnation, nobody, tokio::time::sleep(OPEN_TIMEOUT));
+        }
+    }
+
+    fn insert(
+        &mut self,
+        window: WindowId,
+        incarnation: u64,
+        notices: mpsc::Sender<Notice>,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.last_serial += 1;
+        let serial = self.last_serial;
         self.open.insert(window.clone(), Stream { incarnation, serial, notices });
         self.ends.push(Box::pin(async move {
-            let _ = end.await;
+            end.await;
             (window, serial)
         }));
-        Events { notices: reader, _alive: alive }
     }
 
     /// Waits for the end of a stream that counts: its window and incarnation. Cancel safe.

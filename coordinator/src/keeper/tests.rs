@@ -106,6 +106,22 @@ async fn the_end_of_a_stream_is_noticed_at_once_and_the_place_given_away_after_t
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_window_that_never_opens_its_stream_is_not_waited_for() {
+    let (keeper, _saved) = Keeper::spawn(start(), 0);
+    let before = Instant::now();
+    let again = || keeper.register(id("a"), registration("a", WindowKind::Headless));
+    again().await.unwrap();
+    // To register twice gives it no more time, and to open the stream ends the limit.
+    again().await.unwrap();
+    let roster = until(&keeper, |roster| roster.windows.is_empty()).await;
+    assert_eq!(before.elapsed(), Duration::from_secs(2));
+    assert!(roster.awaiting.is_some());
+    let _events = open(&keeper, "a").await;
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(live(&keeper.roster()), Some("a"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_that_replaces_another_of_the_same_agent_is_the_one_that_counts() {
     let (keeper, _saved) = Keeper::spawn(start(), 0);
     let mut first = open(&keeper, "a").await;
