@@ -55,7 +55,10 @@ impl From<RunError> for Failed {
 
 /// A detached coordinator has nobody to tell but whoever waits for its handshake.
 fn fail(serve: &Serve, failed: Failed) -> Failed {
-    tracing::error!("{}", failed.message);
+    // To have lost a race is nothing that a person must act on.
+    if failed.code != exit::ALREADY_RUNNING {
+        tracing::error!("{}", failed.message);
+    }
     if !serve.detached {
         return failed;
     }

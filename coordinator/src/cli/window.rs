@@ -151,6 +151,9 @@ fn describe(report: &Value) -> Option<String> {
     if let Some(ready) = report.get("ready") {
         return Some(format!("window {} is ready", ready.get("window")?.as_str()?));
     }
+    if let Some(problem) = report.get("problem") {
+        return Some(problem.get("message")?.as_str()?.to_owned());
+    }
     let notice = report.get("state")?;
     let state = notice.get("state")?.as_str()?;
     let why = notice.get("why").and_then(Value::as_str).unwrap_or_default();
@@ -211,6 +214,8 @@ mod tests {
         let state =
             json!({"state":{"notice":"state","state":"standby","term":null,"live":null,"why":"api is live"}});
         assert_eq!(told(state).unwrap(), "standby: api is live");
+        let problem = json!({"problem":{"code":"port_taken","message":"port 7717 is held by nc"}});
+        assert_eq!(told(problem).unwrap(), "port 7717 is held by nc");
         assert_eq!(told(json!({"of_a_newer_version":1})), None);
     }
 }
