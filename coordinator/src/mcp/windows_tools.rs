@@ -55,7 +55,7 @@ pub(crate) fn definitions() -> [Value; 2] {
             "description": "Lists the open windows with their folders and debug sessions, and says which one is live: the one that answers tool calls.",
             "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
             "outputSchema": with_failure(json!({
-                "live": { "type": ["string", "null"], "description": "Id of the live window" },
+                "live": { "type": ["string", "null"], "description": "Id of the live window; null while there is none" },
                 "windows": { "type": "array", "items": window }
             })),
             "annotations": { "title": "List windows", "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
@@ -80,10 +80,19 @@ pub(crate) fn definitions() -> [Value; 2] {
 
 /// An output schema: a status, the fields of a success and those of a failure.
 fn with_failure(mut properties: Value) -> Value {
-    properties["status"] = json!({ "type": "string", "description": "\"success\", or \"error\"" });
-    for name in ["code", "message", "hint"] {
-        properties[name] = json!({ "type": "string" });
+    properties["status"] = json!({ "type": "string", "enum": ["success", "error"] });
+    for (name, what) in [
+        ("code", "What went wrong, for programs"),
+        ("message", "What went wrong, in a sentence"),
+        ("hint", "What to try"),
+    ] {
+        properties[name] = json!({ "type": "string", "description": what });
     }
+    properties["candidates"] = json!({
+        "type": "array",
+        "description": "The windows that an error is about",
+        "items": { "type": "object", "properties": { "id": { "type": "string" }, "name": { "type": "string" } } }
+    });
     json!({ "type": "object", "properties": properties, "required": ["status"] })
 }
 
