@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderName, Response};
 use tokio::time::Instant;
 
 use super::Edge;
+use super::cancel::Running;
 use super::endpoint::Endpoint;
 use super::envelope::{self, CommonParams, Request};
 use super::forward::{Attempt, Call, Stop, stopped_bytes};
@@ -102,6 +103,9 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>) -> Response<Body> {
     let mut pause = RETRY.0;
     let mut deadline = None;
     loop {
+        if call.running.as_ref().is_some_and(Running::is_cancelled) {
+            return respond::json(http::StatusCode::OK, stopped_bytes(call, Stop::Cancelled));
+        }
         let current = roster.borrow_and_update().clone();
         let (failure, is_retry) = match route::route(&current, wish) {
             Decision::Send(target) => match edge.0.windows.send(&target, call).await {
@@ -127,9 +131,8 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>) -> Response<Body> {
                 return respond::tool_failure(call.era, &call.id, &failure);
             },
             () = tokio::time::sleep(pause), if is_retry => pause = (pause * 2).min(RETRY.1),
-            () = cancelled => {
-                return respond::json(http::StatusCode::OK, stopped_bytes(call, Stop::Cancelled));
-            }
+            // Answered above.
+            () = cancelled => {}
             () = tokio::time::sleep_until(deadline) => {
                 return respond::tool_failure(call.era, &call.id, &failure);
             }

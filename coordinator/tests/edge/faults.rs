@@ -162,6 +162,21 @@ async fn a_held_call_can_be_cancelled() {
 }
 
 #[tokio::test]
+async fn a_cancellation_may_overtake_its_call() {
+    let world = World::start().await;
+    let mut a = world.live_window("a").await;
+    let session = world.initialize("2025-06-18").await;
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 } });
+    assert_eq!(world.post(Some(&session), cancel).await.0, 202);
+    let answer = world.post(Some(&session), call(7, "wait", json!({}))).await;
+    assert_eq!(content(&answer)["status"], "interrupted");
+    // The window never heard of it: the next call is the first.
+    let _running = post(&world, &session, &call(8, "stream", json!({})));
+    assert_eq!(a.event().await, "started stream");
+}
+
+#[tokio::test]
 async fn a_lost_client_cancels_in_the_stateless_era_only() {
     for tool in ["wait", "stream"] {
         let world = World::start().await;
