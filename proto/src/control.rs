@@ -7,7 +7,7 @@
 //! | `POST /v1/windows/{id}/register` | [`Register`] -> [`Registered`] |
 //! | `POST /v1/windows/{id}/heartbeat` | [`Heartbeat`] -> [`Registered`] |
 //! | `POST /v1/windows/{id}/leave` | [`Leave`] -> `{}` |
-//! | `GET /v1/windows/{id}/events?incarnation=N` | -> newline-delimited [`Notice`]s; its end means that one of the two died |
+//! | `GET /v1/windows/{id}/events?incarnation=N` | -> newline-delimited [`Notice`]s; its end means that one of the two died; to be opened within 2 s of the registration |
 //! | `POST /v1/windows/{id}/take`, `start`, `stop`, `restart` | -> [`Outcome`] |
 //! | `PATCH /v1/windows/{id}` | [`WindowSettings`] -> [`Outcome`] |
 //! | `GET /v1/settings`, `PATCH /v1/settings` | [`Settings`] / [`SettingsChange`] -> [`Settings`] |
@@ -173,6 +173,11 @@ pub enum Notice {
     Settings {
         /// Settings in force.
         settings: Settings,
+    },
+    /// R8 was switched from elsewhere: the agent registers with it from now on.
+    AutoStart {
+        /// On or off.
+        auto_start: bool,
     },
     /// The user restarts this window (R7): the agent ends its sessions and starts anew.
     Restart,

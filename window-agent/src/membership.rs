@@ -255,6 +255,7 @@ impl Membership {
                     self.told = Some(notice);
                 }
             }
+            Notice::AutoStart { auto_start } => self.window.set_auto_start(*auto_start),
             Notice::Settings { settings } => self.window.set_toolsets(settings.toolsets.clone()),
             Notice::Stop => {
                 self.is_stopped = true;

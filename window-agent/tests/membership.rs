@@ -161,8 +161,17 @@ async fn a_new_coordinator_hears_at_once_what_was_held() {
     assert_eq!(next_state(&mut agent.lines).await, "standby");
     assert_eq!(agent.call("2.1", "get_breakpoints", json!({})).await.1.as_deref(), Some("stale-term"));
     drop(stream);
-    let (said, _stream) = second.register(standby()).await;
+    let (said, stream) = second.register(standby()).await;
     assert_eq!((&said["highest_term"], &said["held_term"]), (&json!([2, 1]), &Value::Null));
+
+    // What was switched elsewhere is remembered as well.
+    assert_eq!(said["auto_start"], true);
+    stream.send(Notice::AutoStart { auto_start: false }).await.unwrap();
+    stream.send(state(WindowState::Off, None, "auto-start is off")).await.unwrap();
+    assert_eq!(next_state(&mut agent.lines).await, "off");
+    drop(stream);
+    let (said, _stream) = second.register(standby()).await;
+    assert_eq!(said["auto_start"], false);
 }
 
 #[tokio::test]

@@ -194,6 +194,8 @@ impl Election {
             return Ok(());
         }
         std::sync::Arc::make_mut(&mut seat.window).auto_start = on;
+        // Whoever switched it, the agent says it again to the next coordinator.
+        self.outputs.push_back(Output::Notify(id.clone(), Notice::AutoStart { auto_start: on }));
         self.is_dirty = true;
         if on {
             seat.stopped = false;

@@ -162,7 +162,6 @@ impl World {
     }
 
     fn auto_start(&mut self, window: &str, on: bool) -> &mut Self {
-        self.agent(window).auto_start = on;
         self.input(Input::SetAutoStart(id(window), on)).unwrap();
         self
     }
@@ -304,6 +303,7 @@ impl World {
                         agent.stopped &= *state == WindowState::Off;
                     }
                     Notice::Stop => agent.stopped = true,
+                    Notice::AutoStart { auto_start } => agent.auto_start = *auto_start,
                     _ => {}
                 }
                 agent.notices.push(notice);

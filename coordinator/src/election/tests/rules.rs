@@ -191,6 +191,13 @@ fn r8_auto_start_off_leaves_the_live_window_and_puts_a_standby_one_off() {
 }
 
 #[test]
+fn r8_what_was_switched_from_elsewhere_outlasts_the_coordinator() {
+    let mut world = World::new();
+    world.open("a").open("b").auto_start("b", false).restart_coordinator(|_| {});
+    world.register("a").register("b").expect("a=live:2.1 b=off");
+}
+
+#[test]
 fn r9_the_previous_live_window_stays_live() {
     let mut world = World::new();
     world.open("a").open("b").take("b").restart_coordinator(|_| {});
