@@ -12,6 +12,10 @@ use super::{Done, Failed, exit, output, parse_port, url};
 use crate::daemon::{self, Options, RunError};
 use crate::logging::{self, Stderr};
 
+/// Descriptors that the coordinator asks for: each window takes three, each client one or two, and many systems
+/// allow a process no more than 256 or 1024 unless it asks.
+const DESCRIPTORS: u64 = 8_192;
+
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Port to listen on (0: any free one); kept for later starts
@@ -37,6 +41,7 @@ pub(super) async fn run(serve: Serve) -> Done {
         Err(error) => return Err(fail(&serve, error.into())),
     };
     logging::start_daemon(&home, if serve.detached { Stderr::Quiet } else { Stderr::Shown });
+    raise_descriptor_limit();
     let options = Options { home, port: serve.port, fallback_port: serve.fallback_port };
     let announce =
         |handshake: Handshake| if serve.detached { shake_hands(&handshake) } else { tell(&handshake) };
@@ -50,6 +55,19 @@ impl From<RunError> for Failed {
             RunError::Home(_) | RunError::Lock(_) | RunError::Bind(_) => exit::UNAVAILABLE,
         };
         Self::new(code, super::with_sources(&error))
+    }
+}
+
+/// Up to what the system lets us have; with less the accept loop pauses when they run out.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit }) {
+        tracing::warn!(%error, "the limit of open files stays low");
     }
 }
 

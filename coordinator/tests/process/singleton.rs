@@ -199,3 +199,19 @@ async fn after_a_change_of_the_port_both_answer() {
     assert!(kill_verified(after.pid, after.pid_start));
     await_that("the successor uses the new port", || scene.up().port == free);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_low_limit_of_open_files_is_raised() {
+    let scene = Scene::new();
+    let command = scene.command(&[]);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "ulimit -Sn 64 && exec \"$0\" up"]).arg(command.get_program());
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    assert!(shell.output().unwrap().status.success());
+    let pid = scene.home().discovery().unwrap().pid;
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let soft = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let soft: u64 = soft.split_whitespace().nth(3).unwrap().parse().unwrap();
+    assert!(soft > 64, "{limits}");
+}
