@@ -119,7 +119,11 @@ fn built(profile: &str, name: &str) -> Result<PathBuf> {
 /// One run of the test runner for all chosen suites, so that slow ones go side by side.
 fn test_command(suites: &[Suite]) -> Command {
     let has_nextest = output_of(&mut cargo(&["nextest", "--version"])).is_some();
-    let mut test = if has_nextest { cargo(&["nextest", "run"]) } else { cargo(&["test", "--no-fail-fast"]) };
+    let mut test = if has_nextest {
+        cargo(&["nextest", "run", "--no-fail-fast"])
+    } else {
+        cargo(&["test", "--no-fail-fast"])
+    };
     test.arg("--workspace");
     if !suites.is_empty() && !suites.contains(&Suite::Unit) {
         let targets = suites.iter().map(|suite| match suite {
