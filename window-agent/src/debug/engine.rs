@@ -271,6 +271,8 @@ impl Engine {
             return self.tell_stop(key, stop, vec![wait]);
         }
         match (live.core.phase(), live.core.is_stopped(thread_id)) {
+            // A stop that is about to be told: nobody may run past it unheard.
+            (Phase::Stopped, _) if live.core.is_capturing() => self.waits.push(wait),
             (Phase::Stopped, Some(true)) => self.resume(wait, thread_id, how),
             (Phase::Stopped, _) => self.ask_threads(wait, thread_id, how),
             (Phase::Terminating | Phase::Terminated, _) => self.waits.push(wait),

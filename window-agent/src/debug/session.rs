@@ -272,6 +272,11 @@ impl Session {
         None
     }
 
+    /// Whether the surroundings of a stop are still being fetched.
+    pub(crate) fn is_capturing(&self) -> bool {
+        !self.captures.is_empty()
+    }
+
     /// Whether a thread that the adapter knows is stopped.
     pub(crate) fn all_stopped(&self) -> bool {
         self.stopped.all
