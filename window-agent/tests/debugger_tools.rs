@@ -169,7 +169,7 @@ async fn a_program_is_debugged_from_breakpoint_to_end() {
         > get_variables {"count":1,"start":2,"variables_reference":3}
         {"message":"2 more; get them with start 3.","next_start":3,"status":"success","total":5,"variables":[{"evaluate_name":"PRICES['apple']","name":"'apple'","type":"int","value":"3","variables_reference":0}]}
         > evaluate_expression {"expression":"nonsense + 1","frame_id":1}
-        {"code":"evaluation_failed","hint":"Check the names in the expression against the frame's variables.","message":"Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nNameError: name 'nonsense' is not defined.","status":"error"}
+        {"code":"evaluation_failed","hint":"Check the names in the expression against the frame's variables.","message":"NameError: name 'nonsense' is not defined.","status":"error"}
         > step_execution {"session_id":"SESSION","step_type":"out","thread_id":1}
         {"status":"stopped","stop_event_data":{"all_threads_stopped":true,"call_stack":[{"column_number":1,"file_path":"ROOT/main.py","frame_id":3,"function_name":"<module>","line_number":9}],"column":1,"description":null,"hit_breakpoint_ids":null,"line":9,"reason":"step","session_id":"SESSION","source":{"name":"main.py","path":"ROOT/main.py"},"text":null,"thread_id":1,"timestamp":"TIME","top_frame_variables":{"scope_name":"Locals","variables":[{"evaluate_name":"PRICES","name":"PRICES","type":"dict","value":"{'apple': 3, 'bread': 4}","variables_reference":6},{"evaluate_name":"bill","name":"bill","type":"int","value":"6","variables_reference":0},{"evaluate_name":"item","name":"item","type":"str","value":"'bread'","variables_reference":0}]}}}
         > evaluate_expression {"expression":"item","frame_id":1}

@@ -13,6 +13,8 @@ use crate::debug::types::{
 
 /// Longest result of an evaluation that is told, in bytes.
 const MAX_RESULT_LEN: usize = 64 * 1024;
+/// Longest explanation of an evaluation that failed, in bytes.
+const MAX_PROBLEM_LEN: usize = 1000;
 
 /// The ids given out.
 #[derive(Debug, Default)]
@@ -138,6 +140,22 @@ pub(crate) fn evaluated(body: &Value, key: SessionKey, ids: &mut Ids) -> Evaluat
     }
 }
 
+/// What went wrong with an expression, out of an adapter's message: of a Python traceback the exception alone, which
+/// stands behind the frames of the last one.
+pub(crate) fn evaluation_problem(message: &str) -> String {
+    const TRACEBACK: &str = "Traceback (most recent call last):";
+    let problem = match message.rfind(TRACEBACK) {
+        Some(at) => {
+            let lines = message[at + TRACEBACK.len()..].lines();
+            let is_said = |line: &&str| !line.is_empty() && !line.starts_with(char::is_whitespace);
+            lines.skip_while(|line| !is_said(line)).map(str::trim).collect::<Vec<_>>().join(" ")
+        }
+        None => message.trim().to_owned(),
+    };
+    let problem = if problem.is_empty() { message.trim().to_owned() } else { problem };
+    cut(&problem, MAX_PROBLEM_LEN)
+}
+
 fn text(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
@@ -159,5 +177,20 @@ mod tests {
     fn a_cut_is_made_between_characters_and_says_so() {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("aéb", 2), "a... (3 bytes more)");
+    }
+
+    #[test]
+    fn a_traceback_is_reduced_to_what_it_says() {
+        let frames = "  File \"<string>\", line 1, in <module>\n";
+        let one = format!("Traceback (most recent call last):\n{frames}NameError: name 'x' is not defined\n");
+        assert_eq!(evaluation_problem(&one), "NameError: name 'x' is not defined");
+        let two = format!(
+            "{one}\nDuring handling of the above exception, another exception occurred:\n\n\
+             Traceback (most recent call last):\n{frames}    int('a')\n    ^^^\nValueError: bad\n  in field a\n"
+        );
+        assert_eq!(evaluation_problem(&two), "ValueError: bad in field a");
+        assert_eq!(evaluation_problem("SyntaxError: invalid syntax"), "SyntaxError: invalid syntax");
+        let cut_off = format!("Traceback (most recent call last):\n{frames}");
+        assert_eq!(evaluation_problem(&cut_off), cut_off.trim());
     }
 }

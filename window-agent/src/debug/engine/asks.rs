@@ -211,7 +211,9 @@ impl Engine {
                 let _ = reply.send(variables.map(|body| self.page(&body, key, paging)));
             }
             Some(Asked::Evaluate { key, reply }) => {
-                let evaluated = result.map_err(|message| DebugError::EvaluationFailed { message });
+                let evaluated = result.map_err(|message| DebugError::EvaluationFailed {
+                    message: from_dap::evaluation_problem(&message),
+                });
                 let _ = reply.send(evaluated.map(|body| from_dap::evaluated(&body, key, &mut self.ids)));
             }
             None => {}
