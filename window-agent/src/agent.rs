@@ -38,7 +38,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let id = options.window.clone().context("no window was named: give --window")?;
     let home = Home::from_env()?;
-    let token = home.secret()?.window_token(&id);
+    let (tokens, token) = watch::channel(home.secret()?.window_token(&id));
     let extension = match options.kind {
         Kind::Headless => None,
         Kind::Vscode => Some(Extension::connect()),
@@ -65,7 +65,7 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
             Ended::Shutdown
         }
         Access::Coordinator => {
-            let membership = Membership::new(window.clone(), find, reporter, pulse, port);
+            let membership = Membership::new(window.clone(), find, reporter, pulse, (port, tokens));
             run_member(membership, &window, shutdown).await
         }
     };

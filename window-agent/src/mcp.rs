@@ -21,7 +21,7 @@ use hyper_util::rt::TokioIo;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
@@ -47,7 +47,7 @@ type Inner = StreamableHttpService<Handler, NeverSessionManager>;
 pub async fn serve(
     listener: TcpListener,
     window: Arc<Window>,
-    token: Token,
+    token: watch::Receiver<Token>,
     access: Access,
     shutdown: CancellationToken,
 ) {

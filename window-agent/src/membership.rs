@@ -10,6 +10,7 @@ use baton_link::connection::{CallError, Connection, Events};
 use baton_link::find::{FindError, FindOptions, find, find_or_start};
 use baton_proto::PROTOCOL;
 use baton_proto::control::{DebugSession, Heartbeat, Leave, Notice, Register, Registered, WindowState};
+use baton_proto::discovery::Token;
 use baton_proto::ids::{InstanceId, Term};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -30,6 +31,8 @@ pub struct Membership {
     reporter: Reporter,
     pulse: Pulse,
     port: u16,
+    /// What the coordinator presents to call this agent.
+    tokens: watch::Sender<Token>,
     incarnation: u64,
     /// Of the last heartbeat.
     seq: u64,
@@ -67,8 +70,14 @@ const SUCCESSOR_EVERY: Duration = Duration::from_millis(250);
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Membership {
-    /// A member that serves MCP on `port`.
-    pub fn new(window: Arc<Window>, find: FindOptions, reporter: Reporter, pulse: Pulse, port: u16) -> Self {
+    /// A member that serves MCP on `port` to whoever has the newest of `tokens`.
+    pub fn new(
+        window: Arc<Window>,
+        find: FindOptions,
+        reporter: Reporter,
+        pulse: Pulse,
+        (port, tokens): (u16, watch::Sender<Token>),
+    ) -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let incarnation = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
         Self {
@@ -77,6 +86,7 @@ impl Membership {
             reporter,
             pulse,
             port,
+            tokens,
             incarnation,
             seq: 0,
             told: None,
@@ -158,6 +168,8 @@ impl Membership {
     /// Tells the coordinator everything it needs to know, and opens the stream of its notices.
     async fn register(&mut self, mut connection: Connection) -> Result<(Connection, Events), CallError> {
         let path = format!("/v1/windows/{}/register", self.window.id);
+        // The secret can be another one than at the start: somebody removed it, and this coordinator made it anew.
+        self.tokens.send_replace(connection.secret().window_token(&self.window.id));
         let sent_at = Instant::now();
         let registered: Registered = connection.post(&path, &self.registration()).await?;
         // The events come on a connection of their own, whose end says at once that one of the two died.

@@ -202,6 +202,24 @@ async fn it_obeys_restart_stop_and_its_successor() {
 }
 
 #[tokio::test]
+async fn a_new_secret_counts_from_the_next_registration_on() {
+    let (dir, home) = folder();
+    let mut first = Coordinator::start(&home, 1).await;
+    let mut agent = Agent::start(dir, home).await;
+    let (_, _stream) = first.register(live(1, 1)).await;
+    first.kill().await;
+
+    agent.home.replace("secret", &[9; 32]).unwrap();
+    let mut second = Coordinator::start(&agent.home, 2).await;
+    let (_, _stream) = second.register(live(2, 1)).await;
+    let (status, ..) = agent.call("2.1", "get_breakpoints", json!({})).await;
+    assert_eq!(status, 401, "the old token is worth nothing any more");
+    agent.token = agent.home.secret().unwrap().window_token(&WINDOW.parse().unwrap()).expose().to_owned();
+    let (status, _, answer) = agent.call("2.1", "get_breakpoints", json!({})).await;
+    assert_eq!((status, &answer["status"]), (200, &json!("success")));
+}
+
+#[tokio::test]
 async fn a_coordinator_that_forgot_the_window_is_told_again() {
     let (dir, home) = folder();
     let mut coordinator = Coordinator::start(&home, 1).await;

@@ -13,6 +13,7 @@ use hyper::body::Body;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
+use tokio::sync::watch;
 use tracing::info;
 
 use super::Access;
@@ -22,7 +23,8 @@ use crate::window::Window;
 #[derive(Debug)]
 pub struct Gate {
     window: Arc<Window>,
-    token: Token,
+    /// Follows the secret: after that was made anew, the coordinator presents another token.
+    token: watch::Receiver<Token>,
     authorities: [String; 2],
     access: Access,
 }
@@ -37,7 +39,7 @@ type Refusal = Response<BoxBody<Bytes, Infallible>>;
 
 impl Gate {
     /// A gate on 127.0.0.1:`port`.
-    pub fn new(window: Arc<Window>, token: Token, port: u16, access: Access) -> Self {
+    pub fn new(window: Arc<Window>, token: watch::Receiver<Token>, port: u16, access: Access) -> Self {
         let authorities = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
         Self { window, token, authorities, access }
     }
@@ -49,7 +51,7 @@ impl Gate {
         }
         let presented = single(&parts.headers, AUTHORIZATION.as_str()).map(HeaderValue::as_bytes);
         let presented = presented.and_then(|value| value.strip_prefix(b"Bearer ")).unwrap_or_default();
-        if !self.token.matches(presented) {
+        if !self.token.borrow().matches(presented) {
             return Err(plain(StatusCode::UNAUTHORIZED, "The token of this window is missing or wrong."));
         }
         if parts.uri.path() != "/mcp" {

@@ -63,6 +63,7 @@ impl Agent {
         let port = listener.local_addr().unwrap().port();
         let shutdown = CancellationToken::new();
         let exposed = token.expose().to_owned();
+        let token = tokio::sync::watch::channel(token).1;
         tokio::spawn(mcp::serve(listener, window.clone(), token, Access::Coordinator, shutdown.clone()));
         Self { window, port, token: exposed, root, _folder: folder, _shutdown: shutdown.drop_guard() }
     }
