@@ -542,8 +542,8 @@ impl Engine {
             }
             Ending::Plain | Ending::Asked => {
                 let note = (end.how == Ending::Asked).then(|| match live.plan.kind {
-                    StartKind::Launch => "it was stopped".to_owned(),
-                    StartKind::Attach => "it was detached; the program runs on".to_owned(),
+                    StartKind::Launch => "the debug session was stopped".to_owned(),
+                    StartKind::Attach => "the debugger was detached; the program runs on".to_owned(),
                 });
                 let session = session.clone();
                 Ok(Completed { session, exit_code: end.exit_code, output, never_hit, note })

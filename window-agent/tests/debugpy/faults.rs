@@ -97,7 +97,7 @@ async fn an_endless_program_is_stopped_with_all_it_started() {
     assert!(!processes_with("time.sleep(600)").contains(&orphan), "the orphan lives");
     story
         .end(expect![[r#"
-            completed session-1 without an exit code (it was stopped)
+            completed session-1 without an exit code (the debug session was stopped)
         "#]])
         .await;
 }

@@ -119,9 +119,10 @@ fn running(status: &str, message: &str, session: &SessionId, output: OutputTail)
 }
 
 fn ended(completed: Completed, waiting: Waiting) -> Object {
-    let mut message = match waiting {
-        Waiting::Start | Waiting::Continue => "The debug session ended normally.".to_owned(),
-        Waiting::Step => "The debug session ended normally after the step.".to_owned(),
+    let mut message = match (waiting, completed.exit_code) {
+        (_, Some(code)) if code != 0 => format!("The program ended with exit code {code}."),
+        (Waiting::Start | Waiting::Continue, _) => "The debug session ended normally.".to_owned(),
+        (Waiting::Step, _) => "The debug session ended normally after the step.".to_owned(),
     };
     if let Some(note) = &completed.note {
         message = sentence(note);
@@ -201,5 +202,29 @@ fn insert_output(answer: &mut Object, output: OutputTail) {
 fn insert(entry: &mut Object, name: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
         entry.insert(name.to_owned(), value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_says_how_the_program_ended() {
+        let message = |exit_code, note: Option<&str>, waiting| {
+            let completed = Completed {
+                session: SessionId("s".to_owned()),
+                exit_code,
+                output: OutputTail::default(),
+                never_hit: Vec::new(),
+                note: note.map(str::to_owned),
+            };
+            ended(completed, waiting)["message"].clone()
+        };
+        assert_eq!(message(Some(0), None, Waiting::Start), "The debug session ended normally.");
+        assert_eq!(message(None, None, Waiting::Step), "The debug session ended normally after the step.");
+        assert_eq!(message(Some(1), None, Waiting::Continue), "The program ended with exit code 1.");
+        let note = Some("the debug session was stopped");
+        assert_eq!(message(Some(247), note, Waiting::Start), "The debug session was stopped.");
     }
 }
