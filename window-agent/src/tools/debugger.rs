@@ -267,6 +267,9 @@ async fn get_variables(window: &Window, arguments: Object) -> Result<Object, Too
     let page = window.debugger.variables(arguments.variables_reference, paging).await?;
     let mut answer = success();
     answer.insert("variables".to_owned(), page.variables.iter().map(results::variable).collect());
+    if let (Some(start @ 1..), true) = (arguments.start, page.variables.is_empty()) {
+        answer.insert("message".to_owned(), format!("There are no variables from {start} on.").into());
+    }
     if page.omitted > 0 {
         let next_start = arguments.start.unwrap_or(0) + page.variables.len();
         answer.insert("next_start".to_owned(), json!(next_start));
