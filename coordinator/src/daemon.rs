@@ -32,7 +32,7 @@ const ORDERS: usize = 8;
 /// Requests of AI clients to hand over that wait for the keeper.
 const HANDOVERS: usize = 16;
 
-/// After a change of the port, clients of the old one have this long to notice.
+/// After a change of the port, clients of the old one have this long to notice; their calls may take longer.
 const OLD_PORT_GRACE: Duration = Duration::from_secs(60);
 
 /// How to run a coordinator.
@@ -175,7 +175,8 @@ impl Daemon {
     /// Answers on one more port, which is the current one from now on.
     fn serve(&mut self, port: u16, listeners: Vec<TcpListener>) {
         let shutdown = self.closing.child_token();
-        let server = tokio::spawn(http::serve(listeners, self.app.clone(), shutdown.clone()));
+        let server =
+            tokio::spawn(http::serve(listeners, self.app.clone(), shutdown.clone(), self.closing.clone()));
         self.servers.push((port, shutdown, server));
         self.ports.send_modify(|ports| ports.insert(0, port));
     }

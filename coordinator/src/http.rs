@@ -60,13 +60,19 @@ impl App {
     }
 }
 
-/// Answers on `listeners` until `shutdown`, then lets calls in flight end for a moment.
+/// Answers on `listeners` until `shutdown`; calls in flight go on until `closing`, and then for a moment.
 ///
 /// A request must name the port of the listener it came in on, so that several ports can be served at once by
 /// calling this once for each (a change of the port), with one `App`.
-pub async fn serve(listeners: Vec<TcpListener>, app: Arc<App>, shutdown: CancellationToken) {
+pub async fn serve(
+    listeners: Vec<TcpListener>,
+    app: Arc<App>,
+    shutdown: CancellationToken,
+    closing: CancellationToken,
+) {
     let sweep = accept::sweep(&app.connections);
-    let loops = listeners.into_iter().map(|listener| accept::run(listener, &app, &shutdown, SHUTDOWN_GRACE));
+    let end = accept::End { shutdown, closing, grace: SHUTDOWN_GRACE };
+    let loops = listeners.into_iter().map(|listener| accept::run(listener, &app, &end));
     tokio::select! {
         _ = futures_util::future::join_all(loops) => {}
         () = sweep => {}

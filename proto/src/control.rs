@@ -363,7 +363,7 @@ pub struct PortChange {
     pub port: u16,
 }
 
-/// The coordinator listens on the new port; the old one answers until the last client left it or it ends.
+/// The coordinator listens on the new port; the old one answers for one more minute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PortChanged {
     /// The new URL.

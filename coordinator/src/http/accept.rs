@@ -150,13 +150,18 @@ pub(crate) async fn sweep(connections: &Connections) {
     }
 }
 
-/// Accepts on one listener until `shutdown`; then waits up to `grace` for its connections.
-pub(crate) async fn run(
-    listener: TcpListener,
-    app: &Arc<App>,
-    shutdown: &CancellationToken,
-    grace: Duration,
-) {
+/// How accepting ends.
+pub(crate) struct End {
+    /// No more connections, and no more requests on those there are.
+    pub(crate) shutdown: CancellationToken,
+    /// Whatever is still being answered has [`End::grace`] left.
+    pub(crate) closing: CancellationToken,
+    pub(crate) grace: Duration,
+}
+
+/// Accepts on one listener until the end, and waits for its connections.
+pub(crate) async fn run(listener: TcpListener, app: &Arc<App>, end: &End) {
+    let End { shutdown, closing, grace } = end;
     let Ok(local_port) = listener.local_addr().map(|address| address.port()) else {
         tracing::error!("a listener without an address");
         return;
@@ -188,7 +193,11 @@ pub(crate) async fn run(
     }
     drop(listener);
     tasks.close();
-    if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
+    tokio::select! {
+        () = tasks.wait() => return,
+        () = closing.cancelled() => {}
+    }
+    if tokio::time::timeout(*grace, tasks.wait()).await.is_err() {
         abandoned.cancel();
         tasks.wait().await;
     }

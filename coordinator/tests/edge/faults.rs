@@ -108,6 +108,23 @@ async fn a_window_that_hangs_and_is_evicted_leaves_an_unknown_outcome() {
 }
 
 #[tokio::test]
+async fn a_port_that_is_left_answers_the_calls_it_has() {
+    let world = World::start().await;
+    let mut a = world.live_window("a").await;
+    let session = world.initialize("2025-11-25").await;
+    let running = post(&world, &session, &call(1, "wait", json!({})));
+    assert_eq!(a.event().await, "started wait");
+    world.leaving.cancel();
+    while tokio::net::TcpStream::connect(("127.0.0.1", world.port)).await.is_ok() {}
+    // Longer than calls in flight have at the end of the coordinator.
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(3)).await;
+    tokio::time::resume();
+    a.release.send_replace(true);
+    assert_eq!(content(&running.await.unwrap())["ended"], "ended");
+}
+
+#[tokio::test]
 async fn a_handover_lets_running_calls_end_and_sends_new_ones_to_the_new_window() {
     let world = World::start().await;
     let mut a = world.live_window("a").await;

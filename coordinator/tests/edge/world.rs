@@ -33,6 +33,8 @@ pub(crate) struct World {
     pub(crate) secret: Secret,
     pub(crate) roster: watch::Sender<Arc<Roster>>,
     pub(crate) handovers: mpsc::Receiver<HandoverRequest>,
+    /// Leaves the port, as after a change of it.
+    pub(crate) leaving: CancellationToken,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -78,11 +80,12 @@ impl World {
         }));
         let (handover_sender, handovers) = mpsc::channel(8);
         let shutdown = CancellationToken::new();
+        let leaving = shutdown.child_token();
         let edge = Edge::new(&secret(), roster.subscribe(), handover_sender, shutdown.clone());
         let control = axum::Router::new().route("/v1/ping", axum::routing::get(async || "pong"));
         let app = App::new(secret(), roster.subscribe(), edge, control);
-        tokio::spawn(http::serve(vec![listener], app, shutdown.clone()));
-        Self { port, secret: secret(), roster, handovers, shutdown }
+        tokio::spawn(http::serve(vec![listener], app, leaving.clone(), shutdown.clone()));
+        Self { port, secret: secret(), roster, handovers, leaving, shutdown }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
