@@ -76,6 +76,8 @@ pub async fn run(
         error => RunError::Lock(error),
     })?;
     let lock = Arc::new(lock);
+    // These are written under the lock alone.
+    home.remove_leftovers(&["state.json", "discovery.json", "waiting.json"]);
     let secret = home.secret()?;
     let state = StateFile::load(home, lock.clone());
     let before = state.current();

@@ -204,6 +204,19 @@ impl Home {
         written
     }
 
+    /// Removes what writers of these files left behind when they were killed; for the one process that writes them.
+    pub fn remove_leftovers(&self, names: &[&str]) {
+        let is_leftover = |file: &str| {
+            let is_of = |name: &&str| file.strip_prefix(*name).is_some_and(|rest| rest.starts_with('.'));
+            file.ends_with(".tmp") && names.iter().any(is_of)
+        };
+        let Ok(entries) = std::fs::read_dir(&self.root) else { return };
+        for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_leftover)) {
+            // One that cannot be removed does no harm.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+
     /// Port of the last coordinator this process was connected to.
     pub(crate) fn last_port(&self) -> Option<u16> {
         self.memory().port
@@ -414,6 +427,18 @@ mod tests {
         }
         std::fs::create_dir(&secret).unwrap();
         assert!(home.secret().is_err());
+    }
+
+    #[test]
+    fn leftovers_of_killed_writers_are_removed() {
+        let (_dir, home) = home();
+        let names = ["state.json.1f.tmp", "secret.1f.tmp", "state.json.broken", "state.json"];
+        for name in names {
+            write_new(&home.path().join(name), b"").unwrap();
+        }
+        home.remove_leftovers(&["state.json", "discovery.json"]);
+        let left = names.map(|name| home.path().join(name).exists());
+        assert_eq!(left, [false, true, true, true], "another process may be writing the secret");
     }
 
     #[test]
