@@ -1,7 +1,5 @@
 //! `baton port`, `baton token`, `baton settings`.
 
-use std::time::Duration;
-
 use baton_link::find::{FindError, find};
 use baton_link::home::Home;
 use baton_proto::control::{PortChange, PortChanged, Rotated, Settings, SettingsChange};
@@ -59,26 +57,12 @@ pub(super) async fn token(options: TokenOptions) -> Done {
     let home = Home::from_env()?;
     let epoch = if options.rotate {
         let rotated: Rotated = started(None).await?.post("/v1/token/rotate", &json!({})).await?;
-        await_written(&home, rotated.epoch).await;
         rotated.epoch
     } else {
         home.stored_state().client_epoch
     };
     output::line(home.secret()?.token(Role::Client { epoch }).expose());
     Ok(())
-}
-
-/// The coordinator writes the file a moment after it answered; the next command reads the file.
-async fn await_written(home: &Home, epoch: u32) {
-    const PATIENCE: Duration = Duration::from_secs(2);
-    const POLL: Duration = Duration::from_millis(5);
-    let is_written = async {
-        while home.stored_state().client_epoch < epoch {
-            tokio::time::sleep(POLL).await;
-        }
-    };
-    // A disk that cannot be written is the coordinator's to report.
-    let _ = tokio::time::timeout(PATIENCE, is_written).await;
 }
 
 pub(super) async fn settings(options: SettingsOptions) -> Done {
