@@ -33,12 +33,12 @@ const USER_SETTINGS = {
 
 /** One server, one browser, one state folder of Baton. */
 export class Editor {
-    /** options: settings, machine (settings), locale, binaries (false: what the extension brings) */
+    /** options: settings, machine (settings), locale, vsix (the package to install, with the programs in it) */
     static async start(options = {}) {
         const run = fs.mkdtempSync(path.join(os.tmpdir(), 'baton-windows-'));
         const editor = new Editor(run, await freePort(), await freePort());
         editor.writeProfile(options);
-        editor.installExtensions();
+        editor.installExtensions(options);
         await editor.startServer(options);
         await editor.startBrowser(options);
         return editor;
@@ -120,8 +120,7 @@ export class Editor {
         fs.mkdirSync(path.join(this.run, 'ext'), { recursive: true });
     }
 
-    installExtensions() {
-        const vsix = process.env.BATON_TEST_VSIX;
+    installExtensions({ vsix }) {
         if (vsix) {
             const done = spawnSync(NODE, [...this.serverArgs(), '--install-extension', vsix], { encoding: 'utf8' });
             if (done.status !== 0) {
@@ -146,9 +145,9 @@ export class Editor {
         ];
     }
 
-    async startServer({ binaries = true }) {
+    async startServer({ vsix }) {
         const env = { ...this.environment(), EXTENSIONS_GALLERY: '{"serviceUrl":""}' };
-        if (!process.env.BATON_TEST_VSIX && binaries) {
+        if (!vsix) {
             env.BATON_BIN_DIR = BIN;
         }
         const log = fs.openSync(path.join(this.run, 'server.log'), 'w');

@@ -16,6 +16,7 @@ import { StatusBar } from './statusBar';
 let running: { agent: Agent; identity: Identity } | undefined;
 
 export function activate(context: vscode.ExtensionContext): void {
+    const startedAt = performance.now();
     const log = openLog();
     const identity = Identity.claim(context);
     const debug = new EditorDebugger(log);
@@ -48,6 +49,7 @@ export function activate(context: vscode.ExtensionContext): void {
         ...offerMcpServer(agent, context.extension.packageJSON.version),
     );
     void agent.start();
+    log.info(`activated in ${(performance.now() - startedAt).toFixed(1)} ms`);
 }
 
 export async function deactivate(): Promise<void> {

@@ -42,6 +42,7 @@ pub(crate) fn demo(stay: bool) -> Result<()> {
 pub(crate) fn test(suites: &[Suite]) -> Result<()> {
     if suites == [Suite::Windows] {
         windows::install()?;
+        windows::dist(None)?;
         build(&PROGRAMS, &["--bins"])?;
         return windows::test();
     }

@@ -36,7 +36,7 @@ pub(crate) fn install() -> Result<()> {
     build_extension()
 }
 
-/// The window tests; the programs are built already.
+/// The window tests; programs and package are made already.
 pub(crate) fn test() -> Result<()> {
     let folder = root().join("tests/vscode");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)?
