@@ -67,7 +67,7 @@ export class Editor {
         const page = await this.browser.newPage();
         const window = new Window(page, folder, this);
         this.windows.push(window);
-        await page.goto(`${this.base}/?folder=${encodeURIComponent(folder)}`);
+        await page.goto(`${this.base}/?${folder === '' ? 'ew=true' : `folder=${encodeURIComponent(folder)}`}`);
         await page.locator('.monaco-workbench').waitFor({ timeout: READY_MS });
         if (ready !== null) {
             await window.waitForStatus(ready, READY_MS);

@@ -1,0 +1,89 @@
+// Several windows at work: debugging in two at once, taking over from one that debugs, windows that do not start.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+
+import { connect } from './client.mjs';
+import { Editor } from './editor.mjs';
+
+let editor, first, second, client;
+
+before(async () => {
+    editor = await Editor.start();
+    first = await editor.open(editor.project('orders', 'first'), /live/);
+    second = await editor.open(editor.project('orders', 'second'), /standby/);
+    client = await connect(editor);
+});
+after(async () => {
+    await client?.close();
+    await editor?.stop();
+});
+
+let inFirst;
+
+test('taking over from a window in which a client debugs asks first (R11), and debugging goes on in both', async () => {
+    await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
+    inFirst = (await client.call('start_debugging', { configuration_name: 'bill' })).stop_event_data;
+    assert.ok(inFirst.source.path.includes('/first/'), JSON.stringify(inFirst));
+
+    await second.choose('Take over');
+    const dialog = second.page.locator('.monaco-dialog-box');
+    await dialog.waitFor();
+    assert.match(await dialog.innerText(), /debugging in first/);
+    await dialog.getByText('Take over', { exact: true }).click();
+    await second.waitForStatus('live');
+    await first.waitForStatus('standby');
+
+    await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6 });
+    const inSecond = (await client.call('start_debugging', { configuration_name: 'orders' })).stop_event_data;
+    assert.ok(inSecond.source.path.includes('/second/'), JSON.stringify(inSecond));
+    assert.equal(editor.status().windows.filter(({ debug_sessions }) => debug_sessions.length > 0).length, 2);
+    await client.call('stop_debugging', { session_id: inSecond.session_id });
+});
+
+test('with routing "any" the session of the other window is reached by its handle', async () => {
+    editor.baton('settings', 'routing', 'any');
+    const { session_id, thread_id } = inFirst;
+    const step = await client.call('step_execution', { session_id, thread_id, step_type: 'over' });
+    assert.equal(step.status, 'stopped', JSON.stringify(step));
+    assert.ok(step.stop_event_data.source.path.includes('/first/'));
+    await client.call('stop_debugging', { session_id });
+    editor.baton('settings', 'routing', 'live');
+});
+
+test('R3: a window whose workspace says no auto-start is off', async () => {
+    const folder = editor.project('shop', 'quiet');
+    fs.writeFileSync(path.join(folder, '.vscode/settings.json'), '{ "baton.autoStart": false }');
+    const quiet = await editor.open(folder);
+    await quiet.waitForStatus('off');
+    await second.waitForStatus('live');
+    await quiet.close();
+});
+
+test('the same folder in two windows: each has an id of its own', async () => {
+    const again = await editor.open(first.folder);
+    await again.waitForStatus('standby');
+    const ids = editor.status().windows.filter(({ name }) => name === 'first').map(({ id }) => id);
+    assert.equal(new Set(ids).size, 2, ids.join());
+    await again.close();
+});
+
+test('a window without a folder works, and says that it has no launch.json', async () => {
+    const empty = await editor.open('', /^Baton: (standby|live)/);
+    await empty.choose('Take over');
+    await empty.waitForStatus('live');
+    const answer = await client.call('start_debugging', { configuration_name: 'bill' });
+    assert.equal(answer.code, 'no_folder', JSON.stringify(answer));
+    await empty.close();
+});
+
+test('a broken launch.json is told with its line', async () => {
+    await second.choose('Take over').catch(() => {});
+    await second.waitForStatus('live', 20_000);
+    fs.writeFileSync(path.join(second.folder, '.vscode/launch.json'), '{ "configurations": [\n { "name" }\n] }');
+    const answer = await client.call('start_debugging', { configuration_name: 'bill' });
+    assert.equal(answer.code, 'launch_json_broken', JSON.stringify(answer));
+    assert.equal(answer.line, 2);
+});
