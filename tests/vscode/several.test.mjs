@@ -53,6 +53,20 @@ test('with routing "any" the session of the other window is reached by its handl
     editor.baton('settings', 'routing', 'live');
 });
 
+test('an AI client asks for another window, and the user allows it there', async () => {
+    await first.page.bringToFront();
+    const asking = client.call('activate_window', { window: 'first' });
+    const toast = first.page.locator('.notification-toast', { hasText: 'asks to work in this window' }).first();
+    await toast.waitFor({ timeout: 10_000 });
+    await toast.getByText('Allow', { exact: true }).click();
+    const answer = await asking;
+    assert.notEqual(answer.status, 'error', JSON.stringify(answer));
+    await first.waitForStatus('live');
+    await second.waitForStatus('standby');
+    await second.choose('Take over');
+    await second.waitForStatus('live');
+});
+
 test('R3: a window whose workspace says no auto-start is off', async () => {
     const folder = editor.project('shop', 'quiet');
     fs.writeFileSync(path.join(folder, '.vscode/settings.json'), '{ "baton.autoStart": false }');
