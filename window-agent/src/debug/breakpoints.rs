@@ -352,4 +352,25 @@ mod tests {
         breakpoints.unbind(7);
         assert!(!breakpoints.find(id).unwrap().verified);
     }
+
+    #[test]
+    fn an_editors_breakpoints_keep_our_ids_and_spare_what_it_has_not_heard_of() {
+        let mut breakpoints = Breakpoints::default();
+        let conditional =
+            SetBreakpoint { hit_condition: Some("> 5".into()), column: Some(1), ..wish("/a", 1) };
+        let kept = breakpoints.set(conditional.clone());
+        breakpoints.set(wish("/a", 2));
+        let unheard = breakpoints.set(wish("/b", 3));
+        // The editor tells the hit condition in the adapters' form and the first column as none.
+        let told = SetBreakpoint { hit_condition: Some(">5".into()), ..wish("/a", 1) };
+        let changed = breakpoints
+            .replace(vec![told.clone(), wish("/c", 4)], &BTreeSet::from([place_of(&wish("/b", 3))]));
+        assert_eq!(changed, BTreeSet::from(["/a".into(), "/c".into()]));
+        assert_eq!(breakpoints.list().iter().map(|known| known.id).collect::<Vec<_>>(), [kept, unheard, 4]);
+        assert_eq!(breakpoints.find(kept).unwrap().hit_condition.as_deref(), Some("> 5"));
+
+        // Once heard of, it goes when the editor does not have it.
+        let changed = breakpoints.replace(vec![told, wish("/c", 4)], &BTreeSet::new());
+        assert_eq!(changed, BTreeSet::from(["/b".into()]));
+    }
 }
