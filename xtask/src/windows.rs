@@ -73,7 +73,8 @@ pub(crate) fn dist(target: Option<&str>) -> Result<()> {
     std::fs::create_dir_all(&dist)?;
     let vsix = dist.join(format!("baton-{target}.vsix"));
     let mut vsce = npm_program("node_modules/@vscode/vsce/vsce");
-    vsce.args(["package", "--no-dependencies", "--allow-missing-repository", "--target", target, "--out"]);
+    vsce.args(["package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links"]);
+    vsce.args(["--target", target, "--out"]);
     logged("vsce package", vsce.arg(&vsix))?;
     let len = std::fs::metadata(&vsix)?.len();
     say(&format!("{} ({:.1} MB)", vsix.display(), len as f64 / 1e6));
