@@ -11,12 +11,14 @@ use tracing_subscriber::{EnvFilter, fmt};
 
 /// Environment variable with the filter.
 const FILTER_VARIABLE: &str = "BATON_LOG";
+/// rmcp tells three things about each call at `info`, which is the level of lifecycles here.
+const DEFAULT_FILTER: &str = "info,rmcp=warn";
 /// Days of logs that are kept.
 const MAX_FILES: usize = 7;
 
 /// Logs to the state folder, and what matters enough to standard error.
 pub fn start(home: Option<&Home>, to_stderr_from: LevelFilter) {
-    let filter = EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
     let to_file = home
         .and_then(log_files)
         .map(|files| fmt::layer().with_ansi(false).with_writer(files).log_internal_errors(false));

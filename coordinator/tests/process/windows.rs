@@ -58,8 +58,8 @@ fn the_end_of_the_window_is_the_end_of_its_agent() {
         let scene = Scene::new();
         let left = scene.path("left");
         // An agent ends when its input does; this one says so.
-        let script =
-            format!("echo '{{\"ready\":{{\"port\":1,\"window\":\"w\"}}}}'; cat; : > '{}'", left.display());
+        // It prints nothing: its output may have lost its reader by now.
+        let script = format!("cat; : > '{}'", left.display());
         let mut window = window(&scene, &script);
         await_that("the agent runs", || runs(&scene).len() == 1);
         kill_process(Pid::from_raw(window.id().try_into().unwrap()).unwrap(), by).unwrap();
