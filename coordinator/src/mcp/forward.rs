@@ -228,7 +228,12 @@ impl Upstream {
         // Nagle would hold back the second segment of a call.
         stream.set_nodelay(true).map_err(|_| "connection refused")?;
         let (sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|_| "connection refused")?;
+            http1::Builder::new()
+                // Calls are small: one copy costs less than a gathered write.
+                .writev(false)
+                .handshake(TokioIo::new(stream))
+                .await
+                .map_err(|_| "connection refused")?;
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "connection to a window");
