@@ -194,7 +194,7 @@ export interface PortChange {
     port: number;
 }
 
-/** The coordinator listens on the new port; the old one answers until the last client left it or it ends. */
+/** The coordinator listens on the new port; the old one answers for one more minute. */
 export interface PortChanged {
     /** The new URL. */
     url: string;
