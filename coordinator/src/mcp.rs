@@ -5,7 +5,7 @@
 //! | `envelope`, `endpoint`, `revision`, `route`, `session` | cores: bytes and headers in, decisions out |
 //! | `post` | one message of a client |
 //! | `call` | one tool call: held, routed, forwarded |
-//! | `forward`, `answer`, `detach`, `cancel` | a call at a window |
+//! | `forward`, `sender`, `answer`, `detach`, `cancel` | a call at a window |
 //! | `streams` | notices to clients |
 //! | `catalogue`, `windows_tools` | tools that need no window |
 //! | `stdio` | the bridge for clients that run a command |
@@ -24,6 +24,7 @@ mod forward;
 mod post;
 pub(crate) mod revision;
 mod route;
+mod sender;
 mod session;
 pub mod stdio;
 mod streams;

@@ -16,8 +16,6 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
 use serde_json::value::RawValue;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -27,6 +25,7 @@ use super::answer::Events;
 use super::cancel::Running;
 use super::revision::Era;
 use super::route::{Right, Target};
+use super::sender::Sender;
 use crate::http::body::Body;
 use crate::http::respond::{self, RpcError, ToolFailure, code};
 use crate::roster::{Roster, Window};
@@ -101,8 +100,6 @@ struct Standing {
     /// Counts, so that the limit of an earlier handover does not end calls of a later one.
     n_handovers: u64,
 }
-
-type Sender = SendRequest<Full<Bytes>>;
 
 impl Windows {
     pub(crate) fn new(secret: Secret) -> Self {
@@ -212,7 +209,7 @@ impl Upstream {
         loop {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some((since, mut sender)) = idle else { break };
-            if since.elapsed() < IDLE_MAX && !sender.is_closed() && sender.ready().await.is_ok() {
+            if since.elapsed() < IDLE_MAX && sender.is_usable().await {
                 return Ok((sender, true));
             }
         }
@@ -225,20 +222,7 @@ impl Upstream {
             }
             Err(_) => return Err("no connection in time"),
         };
-        // Nagle would hold back the second segment of a call.
-        stream.set_nodelay(true).map_err(|_| "connection refused")?;
-        let (sender, connection) =
-            http1::Builder::new()
-                // Calls are small: one copy costs less than a gathered write.
-                .writev(false)
-                .handshake(TokioIo::new(stream))
-                .await
-                .map_err(|_| "connection refused")?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "connection to a window");
-            }
-        });
+        let sender = Sender::open(stream).await.map_err(|_| "connection refused")?;
         Ok((sender, false))
     }
 
@@ -267,7 +251,7 @@ impl Exchange {
             };
             let result = tokio::select! {
                 biased;
-                result = sender.try_send_request(self.request()) => result,
+                result = sender.send(self.request()) => result,
                 stop = self.stopped() => return Attempt::Answered(self.stopped_answer(stop)),
             };
             match result {
