@@ -52,6 +52,9 @@ pub enum RunError {
     /// Another one does.
     #[error("another coordinator is already running; `baton status` shows it")]
     AlreadyRunning,
+    /// The user ended the one that this was to succeed.
+    #[error("the coordinator was stopped with `baton down`; start it with `baton up`")]
+    Stopped,
     /// The state folder cannot be used.
     #[error(transparent)]
     Home(#[from] HomeError),
@@ -81,6 +84,10 @@ pub async fn run(
     let secret = home.secret()?;
     let state = StateFile::load(home, lock.clone());
     let before = state.current();
+    // Whoever remembers a port lost a coordinator; its starter may have been slower than the user's `baton down`.
+    if before.stopped && options.fallback_port.is_some() {
+        return Err(RunError::Stopped);
+    }
     let instance =
         InstanceId(random_hex().map_err(|source| HomeError::Io { path: home.path().into(), source })?);
     // **Invariant:** the generation is written, under the lock, before the port answers.

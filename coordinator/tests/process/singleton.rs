@@ -215,3 +215,15 @@ fn a_low_limit_of_open_files_is_raised() {
     let soft: u64 = soft.split_whitespace().nth(3).unwrap().parse().unwrap();
     assert!(soft > 64, "{limits}");
 }
+
+#[test]
+fn a_successor_that_starts_after_baton_down_does_not_stay() {
+    let scene = Scene::new();
+    let port = scene.up().port.to_string();
+    assert_eq!(scene.run(&["down"]).code, 0);
+    // What an agent starts that lost its coordinator a moment before.
+    let late = scene.run(&["serve", "--detached", "--fallback-port", &port]);
+    assert!(late.stdout.contains("stopped with `baton down`"), "{late:?}");
+    assert_eq!(scene.run(&["status"]).code, 3);
+    assert_eq!(scene.up().port.to_string(), port);
+}
