@@ -52,7 +52,9 @@ impl From<RunError> for Failed {
     fn from(error: RunError) -> Self {
         let code = match &error {
             RunError::AlreadyRunning => EXIT_ALREADY_RUNNING.try_into().unwrap_or(exit::ALREADY_RUNNING),
-            RunError::Stopped | RunError::Home(_) | RunError::Lock(_) | RunError::Bind(_) => exit::UNAVAILABLE,
+            RunError::Stopped | RunError::Home(_) | RunError::Lock(_) | RunError::Bind(_) => {
+                exit::UNAVAILABLE
+            }
         };
         Self::new(code, super::with_sources(&error))
     }
