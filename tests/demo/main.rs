@@ -40,6 +40,9 @@ impl Timeline {
     }
 }
 
+/// How much of a process's command line is shown.
+const WIDTH: usize = 100;
+
 fn main() -> ExitCode {
     let stay = std::env::args().any(|argument| argument == "--stay");
     let mut timeline = Timeline::new();
@@ -143,6 +146,8 @@ fn leave(world: World) {
     println!("\nFor commands: export BATON_HOME={} BATON_PORT={}", world.home().display(), world.port());
     println!("\nRunning; `kill` ends them:");
     for (pid, line) in world.leave_running() {
-        println!("{pid:>8}  {line}");
+        // An adapter's command line holds a whole program.
+        let start: String = line.lines().next().unwrap_or_default().chars().take(WIDTH).collect();
+        println!("{pid:>8}  {start}");
     }
 }
