@@ -2,6 +2,7 @@
 //!
 //! Scripts depend on names, output and exit codes; `docs/commands.md` is the contract.
 
+mod adapters;
 mod command;
 mod config;
 mod logs;
@@ -62,7 +63,7 @@ enum Verb {
     /// Run the coordinator in the foreground
     Serve(serve::Serve),
     /// Make sure the coordinator runs, and print its URL
-    Up(PortOption),
+    Up(up::UpOptions),
     /// Stop the coordinator; windows start it again when they need it
     Down,
     /// Show the coordinator and its windows
@@ -91,6 +92,10 @@ enum Verb {
     Settings(settings::SettingsOptions),
     /// Show the newest log file
     Logs(logs::LogsOptions),
+    /// Debug adapters: list, install, check
+    Adapters(adapters::AdaptersOptions),
+    /// Language servers: list, install, check
+    Servers(adapters::AdaptersOptions),
 }
 
 #[derive(Debug, Args)]
@@ -159,7 +164,7 @@ async fn run(verb: Verb) -> Done {
     }
     match verb {
         Verb::Serve(serve) => serve::run(serve).await,
-        Verb::Up(PortOption { port }) => up::up(port).await,
+        Verb::Up(options) => up::up(options).await,
         Verb::Down => up::down().await,
         Verb::Status(JsonOption { json }) => status::status(json).await,
         Verb::Windows(JsonOption { json }) => status::windows(json).await,
@@ -174,6 +179,8 @@ async fn run(verb: Verb) -> Done {
         Verb::Token(options) => settings::token(options).await,
         Verb::Settings(options) => settings::settings(options).await,
         Verb::Logs(options) => logs::run(options).await,
+        Verb::Adapters(options) => adapters::run("adapters", options).await,
+        Verb::Servers(options) => adapters::run("servers", options).await,
     }
 }
 

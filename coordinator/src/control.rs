@@ -11,6 +11,7 @@ mod tests;
 mod validate;
 
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Json;
@@ -20,8 +21,8 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use baton_proto::control::{
-    Done, Failure, Heartbeat, Leave, Outcome, Pong, PortChange, PortChanged, Register, Registered, Rotated,
-    Settings, SettingsChange, Status, WindowSettings,
+    Done, Failure, Heartbeat, Leave, Outcome, Pong, PortChange, PortChanged, Register, Registered, Replace,
+    Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
 };
 use baton_proto::discovery::{HelloAnswer, HelloCredential, Secret};
 use baton_proto::ids::WindowId;
@@ -58,6 +59,8 @@ struct Inner {
 pub enum Order {
     /// End gracefully; the answer is on its way already.
     Shutdown,
+    /// Let this program follow; reply with the port once it answers, or why it does not.
+    Replace(PathBuf, oneshot::Sender<Result<u16, String>>),
     /// Listen on another port; reply once it answers, or why it cannot.
     ChangePort(u16, oneshot::Sender<Result<(), PortRefused>>),
     /// Make all client tokens worthless; reply with the new epoch once it is written down, or why it cannot be:
@@ -86,6 +89,11 @@ impl ControlState {
 
     fn keeper(&self) -> &Keeper {
         &self.inner.keeper
+    }
+
+    /// Windows learn of a change of the port with their next heartbeat.
+    fn with_port(&self, registered: Registered) -> Registered {
+        Registered { port: Some(self.port()), ..registered }
     }
 
     fn port(&self) -> u16 {
@@ -131,6 +139,7 @@ fn routes() -> Routes {
         .add(("get", "/v1/status"), "status", "The coordinator and all windows", status)
         .add(("post", "/v1/token/rotate"), "rotate_token", "Make all client tokens worthless", rotate)
         .add(("post", "/v1/port"), "change_port", "Move to another port", change_port)
+        .add(("post", "/v1/replace"), "replace", "Hand everything over to another version", replace)
         .add(("post", "/v1/shutdown"), "shutdown", "Answer, then end the coordinator", shutdown)
 }
 
@@ -174,7 +183,7 @@ async fn register(
 ) -> Answer<Registered> {
     let id = validate::window_id(id)?;
     validate::register(&register, &state.inner.ports.borrow())?;
-    Ok(Json(state.keeper().register(id, register).await?))
+    Ok(Json(state.with_port(state.keeper().register(id, register).await?)))
 }
 
 async fn heartbeat(
@@ -184,7 +193,7 @@ async fn heartbeat(
 ) -> Answer<Registered> {
     let id = validate::window_id(id)?;
     validate::heartbeat(&heartbeat)?;
-    Ok(Json(state.keeper().heartbeat(id, heartbeat).await?))
+    Ok(Json(state.with_port(state.keeper().heartbeat(id, heartbeat).await?)))
 }
 
 async fn leave(
@@ -288,6 +297,17 @@ async fn change_port(
     match changed.await {
         Ok(Ok(())) => Ok(Json(PortChanged { url: status::url(change.port) })),
         Ok(Err(refused)) => Err(ControlError::conflict("port_refused", refused.0)),
+        Err(_) => Err(crate::keeper::KeeperError::Ended.into()),
+    }
+}
+
+async fn replace(State(state): State<ControlState>, Checked(replace): Checked<Replace>) -> Answer<Replaced> {
+    let program = validate::program(replace.program)?;
+    let (reply, replaced) = oneshot::channel();
+    state.order(Order::Replace(program, reply)).await?;
+    match replaced.await {
+        Ok(Ok(port)) => Ok(Json(Replaced { port })),
+        Ok(Err(why)) => Err(ControlError::conflict("not_replaced", why)),
         Err(_) => Err(crate::keeper::KeeperError::Ended.into()),
     }
 }

@@ -1,5 +1,7 @@
 //! The life of a coordinator: lock, generation, port, parts, and a graceful end.
 
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +24,7 @@ use crate::keeper::{Keeper, Saved};
 use crate::mcp::{Edge, HandoverRequest};
 use crate::singleton::{self, BindError, Lock, LockError, PortChoice};
 use crate::state::{State, StateFile};
+use crate::succession::{self, Inheritance};
 
 /// How often a taken port is tried again.
 const BIND_EVERY: Duration = Duration::from_millis(500);
@@ -35,8 +38,11 @@ const HANDOVERS: usize = 16;
 /// After a change of the port, clients of the old one have this long to notice; their calls may take longer.
 const OLD_PORT_GRACE: Duration = Duration::from_secs(60);
 
+/// How long calls may go on after a successor has taken over (R4).
+const DRAIN_LIMIT: Duration = Duration::from_secs(30);
+
 /// How to run a coordinator.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Options {
     /// The state folder.
     pub home: Home,
@@ -44,6 +50,8 @@ pub struct Options {
     pub port: Option<u16>,
     /// The port that agents remember, for a state folder that knows none.
     pub fallback_port: Option<u16>,
+    /// What a predecessor leaves us.
+    pub inheritance: Option<Inheritance>,
 }
 
 /// Why the coordinator did not run.
@@ -74,10 +82,12 @@ pub async fn run(
     ending: CancellationToken,
 ) -> Result<(), RunError> {
     let home = &options.home;
-    let lock = Lock::acquire(home).await.map_err(|error| match error {
-        LockError::Held => RunError::AlreadyRunning,
-        error => RunError::Lock(error),
-    })?;
+    let (lock, inherited) = match options.inheritance {
+        Some(left) => {
+            (Lock::adopt(home, left.lock).map_err(RunError::Lock)?, Some((left.port, left.listeners)))
+        }
+        None => (Lock::acquire(home).await?, None),
+    };
     let lock = Arc::new(lock);
     // These are written under the lock alone.
     home.remove_leftovers(&["state.json", "discovery.json", "waiting.json"]);
@@ -96,15 +106,20 @@ pub async fn run(
     save(&state, |state| (state.generation, state.stopped) = (generation, false));
 
     let choice = PortChoice::new(options.port, before.port, options.fallback_port);
-    let bound = tokio::select! {
-        bound = bind_patiently(home, choice, &mut announce) => bound?,
+    let bind = async {
+        match inherited {
+            Some(inherited) => Ok(inherited),
+            None => bind_patiently(home, choice, &mut announce).await,
+        }
+    };
+    let (port, listeners) = tokio::select! {
+        bound = bind => bound?,
         () = lock.lost() => return Ok(()),
         () = ending.cancelled() => {
             singleton::withdraw_waiting(home);
             return Ok(());
         }
     };
-    let (port, listeners) = bound;
     singleton::withdraw_waiting(home);
     save(&state, |state| state.port = Some(port));
 
@@ -122,7 +137,10 @@ pub async fn run(
         // Fails only when the keeper is gone, and with it everybody to be told.
         let _ = daemon.keeper.announce_down().await;
     }
-    daemon.end().await;
+    match why {
+        Why::Replaced => daemon.retire().await,
+        _ => daemon.end().await,
+    }
     Ok(())
 }
 
@@ -131,10 +149,21 @@ pub async fn run(
 enum Why {
     /// The user, or a signal, wants it: no successor is to be started for the windows that are open.
     Wished,
+    /// A successor has the lock and answers on the port.
+    Replaced,
     /// The lock file is gone or was replaced.
     LockLost,
     /// The keeper ended, which it never does by itself.
     KeeperEnded,
+}
+
+impl From<LockError> for RunError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Held => Self::AlreadyRunning,
+            error => Self::Lock(error),
+        }
+    }
 }
 
 /// Everything that runs once the port is ours.
@@ -147,9 +176,13 @@ struct Daemon {
     saved: watch::Receiver<Saved>,
     orders: mpsc::Receiver<Order>,
     state: StateFile,
+    /// Those of the current port once more, for a successor.
+    listeners: Vec<OwnedFd>,
     /// The listeners of each port, and how to end them.
     servers: Vec<(u16, CancellationToken, JoinHandle<()>)>,
     closing: CancellationToken,
+    /// Ends the streams that clients keep open.
+    ending_streams: CancellationToken,
     writer: JoinHandle<()>,
 }
 
@@ -161,8 +194,8 @@ impl Daemon {
         let (order_sender, orders) = mpsc::channel(ORDERS);
         let control = ControlState::new(keeper.clone(), secret.clone(), ports_reader, order_sender);
         let (handovers, handover_requests) = mpsc::channel(HANDOVERS);
-        let closing = CancellationToken::new();
-        let edge = Edge::new(&secret, keeper.watch(), handovers, closing.clone());
+        let ending_streams = CancellationToken::new();
+        let edge = Edge::new(&secret, keeper.watch(), handovers, ending_streams.clone());
         let app = App::new(secret, keeper.watch(), edge, control::router(control));
         tokio::spawn(hand_over(keeper.clone(), handover_requests));
         let writer = tokio::spawn(write_saved(saved.clone(), state.clone()));
@@ -175,14 +208,18 @@ impl Daemon {
             saved,
             orders,
             state,
+            listeners: Vec::new(),
             servers: Vec::new(),
-            closing,
+            closing: CancellationToken::new(),
+            ending_streams,
             writer,
         }
     }
 
     /// Answers on one more port, which is the current one from now on.
     fn serve(&mut self, port: u16, listeners: Vec<TcpListener>) {
+        // Without them nobody can follow without a pause; everything else goes on.
+        self.listeners = listeners.iter().filter_map(|one| one.as_fd().try_clone_to_owned().ok()).collect();
         let shutdown = self.closing.child_token();
         let server =
             tokio::spawn(http::serve(listeners, self.app.clone(), shutdown.clone(), self.closing.clone()));
@@ -220,6 +257,19 @@ impl Daemon {
                         let rotated = self.rotate_token().await;
                         // The asker may have gone; the old token is worthless all the same.
                         let _ = reply.send(rotated);
+                    }
+                    Some(Order::Replace(program, reply)) => {
+                        let replaced = self.replace(lock, &program).await;
+                        let is_done = replaced.is_ok();
+                        if let Err(why) = &replaced {
+                            warn!(%why, program = %program.display(), "no successor");
+                            self.publish(generation);
+                        }
+                        // The asker may have gone; the successor is there all the same.
+                        let _ = reply.send(replaced);
+                        if is_done {
+                            return Why::Replaced;
+                        }
                     }
                     Some(Order::Shutdown) | None => return Why::Wished,
                 },
@@ -286,9 +336,46 @@ impl Daemon {
         Ok(())
     }
 
+    /// Starts a successor on our lock and listeners; we go on as before when it does not answer.
+    async fn replace(&mut self, lock: &Lock, program: &Path) -> Result<u16, String> {
+        let Some(port) = self.ports.borrow().first().copied() else { return Err("no port".to_owned()) };
+        // From here on the file is the successor's.
+        self.writer.abort();
+        save(&self.state, |state| remember(state, &self.saved.borrow()));
+        let started = succession::start(&self.home, program, lock.as_fd(), (port, &self.listeners)).await;
+        match started {
+            Ok(()) => lock.pass_on(),
+            Err(_) => self.writer = tokio::spawn(write_saved(self.saved.clone(), self.state.clone())),
+        }
+        started.map(|()| port)
+    }
+
+    /// The windows go to the successor, and so do new calls; those that we have are finished (R4's drain limit).
+    async fn retire(mut self) {
+        // Fails only when the keeper is gone, and its streams with it.
+        let _ = self.keeper.end_streams().await;
+        self.ending_streams.cancel();
+        for (_, shutdown, _) in &self.servers {
+            shutdown.cancel();
+        }
+        let servers = std::mem::take(&mut self.servers);
+        let drained = async {
+            for (_, _, server) in servers {
+                // A server that panicked has nothing more to end.
+                let _ = server.await;
+            }
+        };
+        if tokio::time::timeout(DRAIN_LIMIT, drained).await.is_err() {
+            warn!("calls were cut that took longer than {} s", DRAIN_LIMIT.as_secs());
+        }
+        self.writer.abort();
+    }
+
     /// Nobody finds us any more, calls in flight get a moment, what is to be remembered is written.
     async fn end(mut self) {
         singleton::withdraw(&self.home, &self.instance);
+        self.listeners.clear();
+        self.ending_streams.cancel();
         self.closing.cancel();
         for (_, _, server) in self.servers.drain(..) {
             // A server that panicked has nothing more to end.

@@ -255,6 +255,7 @@ impl Election {
             state: seat.window.state,
             term: self.place.term_of(window),
             settings: (*self.settings).clone(),
+            port: None,
         })
     }
 
@@ -398,8 +399,10 @@ impl Election {
         self.seats.get(id).map_or(0, |seat| seat.window.incarnation)
     }
 
-    fn debug_sessions_of(&self, id: &WindowId) -> &[DebugSession] {
-        self.seats.get(id).map_or(&[], |seat| &seat.window.debug_sessions)
+    /// Whether a client debugs in that window (R11); what the user debugs there does not count.
+    fn has_debugging_client(&self, id: &WindowId) -> bool {
+        let is_clients = |session: &DebugSession| !session.by_user;
+        self.seats.get(id).is_some_and(|seat| seat.window.debug_sessions.iter().any(is_clients))
     }
 
     fn remove(&mut self, now: Instant, id: &WindowId, left: bool) {

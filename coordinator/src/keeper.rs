@@ -85,6 +85,7 @@ enum Command {
     SetClientEpoch(u32, Reply<()>),
     Snapshot(Reply<Arc<Roster>>),
     AnnounceDown(Reply<()>),
+    EndStreams(Reply<()>),
 }
 
 impl Keeper {
@@ -117,6 +118,11 @@ impl Keeper {
     /// Tells all windows that the user ends this coordinator, so that none of them starts a successor.
     pub async fn announce_down(&self) -> Result<(), KeeperError> {
         self.ask(Command::AnnounceDown).await
+    }
+
+    /// Ends all event streams: the windows look for a coordinator again, and find the successor.
+    pub async fn end_streams(&self) -> Result<(), KeeperError> {
+        self.ask(Command::EndStreams).await
     }
 
     /// A window announces itself.
@@ -271,6 +277,10 @@ impl Task {
                 self.streams.send_to_all(&Notice::Down);
                 answer(reply, Ok(()));
             }
+            Command::EndStreams(reply) => {
+                self.streams.close_all();
+                answer(reply, Ok(()));
+            }
             Command::Snapshot(reply) => {
                 answer(reply, Ok(Arc::new(self.election.roster(Instant::now(), self.client_epoch))));
             }
@@ -365,6 +375,7 @@ fn changed(settings: &Settings, change: SettingsChange) -> Settings {
         routing: change.routing.unwrap_or(settings.routing),
         hold_calls_ms: change.hold_calls_ms.unwrap_or(settings.hold_calls_ms),
         toolsets: change.toolsets.unwrap_or_else(|| settings.toolsets.clone()),
+        redact: change.redact.unwrap_or(settings.redact),
     }
 }
 

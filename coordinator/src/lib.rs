@@ -27,3 +27,4 @@ pub mod resolve;
 pub mod roster;
 pub mod singleton;
 pub mod state;
+pub mod succession;

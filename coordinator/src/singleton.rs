@@ -5,8 +5,10 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use baton_link::home::{DEFAULT_PORT, Home};
@@ -35,6 +37,8 @@ const BACKLOG: u32 = 1024;
 pub struct Lock {
     file: File,
     path: PathBuf,
+    /// A successor has it; we hold it too, and write nothing any more.
+    is_passed_on: AtomicBool,
 }
 
 /// Why the lock was not taken.
@@ -109,7 +113,7 @@ impl Lock {
                 Err(fs4::TryLockError::WouldBlock) => return Err(LockError::Held),
                 Err(fs4::TryLockError::Error(error)) => return Err(io_error(error)),
             }
-            let lock = Self { file, path: path.clone() };
+            let lock = Self { file, path: path.clone(), is_passed_on: AtomicBool::new(false) };
             if lock.is_intact() {
                 return Ok(lock);
             }
@@ -117,8 +121,25 @@ impl Lock {
         Err(io_error(io::ErrorKind::NotFound.into()))
     }
 
+    /// The lock of a predecessor, which holds the same open file until it ends.
+    pub fn adopt(home: &Home, file: OwnedFd) -> Result<Self, LockError> {
+        let lock = Self { file: file.into(), path: home.lock_path(), is_passed_on: AtomicBool::new(false) };
+        if lock.is_intact() {
+            return Ok(lock);
+        }
+        Err(LockError::Io { path: lock.path, source: io::ErrorKind::NotFound.into() })
+    }
+
+    /// Leaves the lock to a successor that has adopted it: nothing is written under ours any more.
+    pub fn pass_on(&self) {
+        self.is_passed_on.store(true, Ordering::Relaxed);
+    }
+
     /// True while the file we hold is the one that the next coordinator would open.
     pub fn is_intact(&self) -> bool {
+        if self.is_passed_on.load(Ordering::Relaxed) {
+            return false;
+        }
         let (Ok(ours), Ok(there)) = (self.file.metadata(), std::fs::symlink_metadata(&self.path)) else {
             return false;
         };
@@ -130,6 +151,12 @@ impl Lock {
         while self.is_intact() {
             sleep(CHECK_EVERY).await;
         }
+    }
+}
+
+impl AsFd for Lock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 
@@ -239,6 +266,20 @@ mod tests {
         let first = Lock::acquire(&home).await.unwrap();
         assert!(matches!(Lock::acquire(&home).await, Err(LockError::Held)));
         drop(first);
+        assert!(Lock::acquire(&home).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_that_was_passed_on_is_never_free() {
+        let (_dir, home) = home();
+        let ours = Lock::acquire(&home).await.unwrap();
+        let adopted = Lock::adopt(&home, ours.as_fd().try_clone_to_owned().unwrap()).unwrap();
+        ours.pass_on();
+        assert!(!ours.is_intact() && adopted.is_intact());
+        assert!(matches!(Lock::acquire(&home).await, Err(LockError::Held)));
+        drop(ours);
+        assert!(matches!(Lock::acquire(&home).await, Err(LockError::Held)));
+        drop(adopted);
         assert!(Lock::acquire(&home).await.is_ok());
     }
 

@@ -1,18 +1,20 @@
 //! Finds the coordinator, or starts one; replaces one that hangs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use baton_proto::control::{Replace, Replaced};
 use baton_proto::discovery::Discovery;
 use baton_proto::ids::InstanceId;
 use baton_proto::start::Handshake;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use crate::connection::{Connection, OpenError};
+use crate::connection::{CallError, Connection, OpenError};
 use crate::home::{Home, HomeError};
 use crate::process::{is_running, kill_verified, port_owner};
-use crate::spawn::{self, SpawnError};
+use crate::spawn::{self, Spawn, SpawnError};
 
 /// Missed pings after which a coordinator counts as hung.
 pub const MAX_MISSED_PINGS: u32 = 3;
@@ -36,6 +38,8 @@ pub struct FindOptions {
     pub home: Home,
     /// The port a new coordinator must use; `None`: the stored one, else the default.
     pub port: Option<u16>,
+    /// The port of the very first coordinator: it counts as long as none is stored.
+    pub first_port: Option<u16>,
     /// The program to start; `None`: see [`spawn::program`].
     pub program: Option<PathBuf>,
     /// A run of the coordinator that has already missed [`MAX_MISSED_PINGS`]: it is replaced without further ado.
@@ -79,7 +83,7 @@ pub enum FindError {
 impl FindOptions {
     /// The usual options.
     pub fn new(home: Home) -> Self {
-        Self { home, port: None, program: None, suspect: None }
+        Self { home, port: None, first_port: None, program: None, suspect: None }
     }
 }
 
@@ -127,7 +131,10 @@ pub async fn find_or_start(options: &FindOptions) -> Result<Connection, FindErro
         let discovery = home.discovery();
         if let Some(discovery) = &discovery {
             match try_open(&secret, discovery, suspect.as_ref()).await {
-                Attempt::Connected(connection) => return Ok(found(home, connection)),
+                Attempt::Connected(connection) => match newer_program(&connection, options) {
+                    Some(program) => succeed(connection, &program).await,
+                    None => return Ok(found(home, connection)),
+                },
                 Attempt::Hung => {
                     end_hung(home, discovery).await;
                     suspect = Some(discovery.instance.clone());
@@ -168,13 +175,49 @@ pub async fn find_or_start(options: &FindOptions) -> Result<Connection, FindErro
     )))
 }
 
+/// Asks a coordinator to let `program` follow it. The connection is of no use afterwards.
+pub async fn replace(connection: &mut Connection, program: &Path) -> Result<Replaced, CallError> {
+    let replace = Replace { program: program.to_string_lossy().into_owned() };
+    connection.post("/v1/replace", &replace).await
+}
+
+/// The program to follow a coordinator that is older than this process; each process tries that once.
+fn newer_program(connection: &Connection, options: &FindOptions) -> Option<PathBuf> {
+    static TRIED: AtomicBool = AtomicBool::new(false);
+    let is_older = is_older(&connection.hello().version, env!("CARGO_PKG_VERSION"));
+    if !is_older || TRIED.swap(true, Ordering::Relaxed) {
+        return None;
+    }
+    options.program.clone().or_else(|| spawn::program().ok())
+}
+
+/// What is no version is left alone.
+fn is_older(theirs: &str, ours: &str) -> bool {
+    match (semver::Version::parse(theirs), semver::Version::parse(ours)) {
+        (Ok(theirs), Ok(ours)) => theirs < ours,
+        _ => false,
+    }
+}
+
+/// Whatever comes of it, the search goes on: the older one is good enough.
+async fn succeed(mut connection: Connection, program: &Path) {
+    let version = connection.hello().version.clone();
+    match replace(&mut connection, program).await {
+        Ok(_) => info!(version, program = %program.display(), "an older coordinator was replaced"),
+        Err(error) => warn!(version, %error, "an older coordinator stays"),
+    }
+}
+
 /// Starts a coordinator; the moment of defeat when another one was quicker.
 async fn start(options: &FindOptions) -> Result<Option<Instant>, FindError> {
     let program = match &options.program {
         Some(program) => program.clone(),
         None => spawn::program().map_err(|error| FindError::Failed(error.to_string()))?,
     };
-    match spawn::spawn(&options.home, &program, options.port).await? {
+    let first_port = options.first_port.filter(|_| options.home.stored_state().port.is_none());
+    let port = options.port.or(first_port);
+    let spawn = Spawn { home: &options.home, program: &program, port, inheritance: None };
+    match spawn::spawn(spawn).await? {
         Handshake::Ready { port } => {
             info!(port, "started a coordinator");
             Ok(None)
@@ -267,4 +310,17 @@ fn jitter() -> Duration {
     // Without randomness there is no jitter, and the lock decides all the same.
     let _ = getrandom::fill(&mut byte);
     Duration::from_millis(u64::from_ne_bytes(byte) % (MAX_JITTER_MS + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_older;
+
+    #[test]
+    fn only_what_is_surely_older_is_replaced() {
+        assert!(is_older("0.1.0", "0.2.0") && is_older("0.9.9", "0.10.0") && is_older("1.0.0-rc.1", "1.0.0"));
+        for (theirs, ours) in [("0.1.0", "0.1.0"), ("0.2.0", "0.1.0"), ("", "0.1.0"), ("new", "0.1.0")] {
+            assert!(!is_older(theirs, ours), "{theirs} {ours}");
+        }
+    }
 }

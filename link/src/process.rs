@@ -1,5 +1,7 @@
 //! Start times of processes, and killing only the process that is meant.
 
+use std::path::Path;
+
 use rustix::process::{Pid, Signal};
 
 /// When a process started, in the kernel's own unit: a pid that was used again has another one.
@@ -50,7 +52,7 @@ pub fn port_owner(port: u16) -> String {
     };
     match process_with_socket(&socket.inode) {
         Some(pid) => {
-            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let name = name_of(pid);
             format!("{} (process {pid})", name.trim_end())
         }
         None => format!("a program of user {}", socket.uid),
@@ -109,6 +111,15 @@ fn signal_verified(raw: Pid, pid: u32, pid_start: u64) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn signal_verified(raw: Pid, pid: u32, pid_start: u64) -> bool {
     start_time(pid) == Some(pid_start) && rustix::process::kill_process(raw, Signal::KILL).is_ok()
+}
+
+/// The file that runs; of another user's process the name it goes by, which a program can choose.
+fn name_of(pid: u32) -> String {
+    let file = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    match file.as_deref().and_then(Path::file_name) {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default(),
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
@@ -9,13 +10,16 @@ use std::time::Duration;
 
 use baton_proto::start::Handshake;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::Command;
+use tokio::process::{ChildStdout, Command};
 use tokio::time::{Instant, timeout};
 
 use crate::home::{HOME_VARIABLE, Home};
 
 /// Environment variable that names the program to start, for tests and unusual installations.
 pub const PROGRAM_VARIABLE: &str = "BATON_BIN";
+
+/// Environment variable with the port of the first coordinator there is.
+pub const PORT_VARIABLE: &str = "BATON_PORT";
 
 /// Starts allowed within [`SPAWN_WINDOW`]: a coordinator that dies at once must not be started in a loop.
 const MAX_SPAWNS: usize = 5;
@@ -63,23 +67,60 @@ pub fn program() -> io::Result<PathBuf> {
     Ok(own.with_file_name(format!("baton{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// Starts a coordinator on `home` and waits for its handshake.
-pub async fn spawn(home: &Home, program: &Path, port: Option<u16>) -> Result<Handshake, SpawnError> {
-    allow_spawn(Instant::now())?;
+/// What to start.
+#[derive(Debug)]
+pub struct Spawn<'a> {
+    /// The state folder.
+    pub home: &'a Home,
+    /// The program.
+    pub program: &'a Path,
+    /// The port it must use.
+    pub port: Option<u16>,
+    /// A socket with what a predecessor leaves it; it becomes the standard input.
+    pub inheritance: Option<OwnedFd>,
+}
+
+/// Starts a coordinator and waits for its handshake. An heir that is not ready is ended: it holds what is
+/// another's.
+pub async fn spawn(spawn: Spawn<'_>) -> Result<Handshake, SpawnError> {
+    let Spawn { home, program, port, inheritance } = spawn;
+    let is_heir = inheritance.is_some();
     let program_error = |source| SpawnError::Program { program: program.to_owned(), source };
     let mut command = Command::new(program);
     command.args(["serve", "--detached"]).env(HOME_VARIABLE, home.path()).current_dir("/");
+    if home.stored_state().port.is_some() {
+        // What this process was started with may be older than what the user has moved Baton to since.
+        command.env_remove(PORT_VARIABLE);
+    }
     if let Some(port) = port {
         command.arg("--port").arg(port.to_string());
     }
-    if let Some(port) = home.last_port() {
-        command.arg("--fallback-port").arg(port.to_string());
+    match inheritance {
+        Some(socket) => {
+            command.arg("--inherit").stdin(Stdio::from(socket));
+        }
+        None => {
+            allow_spawn(Instant::now())?;
+            if let Some(port) = home.last_port() {
+                command.arg("--fallback-port").arg(port.to_string());
+            }
+            command.stdin(Stdio::null());
+        }
     }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
     // The daemon outlives us: a descriptor of ours in its hands would keep our files, sockets and locks open.
     close_fds::set_fds_cloexec(3, &[]);
     let mut child = command.spawn().map_err(program_error)?;
     let stdout = child.stdout.take().ok_or_else(|| program_error(io::ErrorKind::BrokenPipe.into()))?;
+    let handshake = read_handshake(stdout).await;
+    if is_heir && !matches!(handshake, Ok(Handshake::Ready { .. })) {
+        // It may have ended by itself.
+        let _ = child.kill().await;
+    }
+    handshake
+}
+
+async fn read_handshake(stdout: ChildStdout) -> Result<Handshake, SpawnError> {
     let mut line = String::new();
     let mut reader = BufReader::new(stdout.take(MAX_HANDSHAKE_LEN));
     match timeout(HANDSHAKE_TIMEOUT, reader.read_line(&mut line)).await {

@@ -3,17 +3,21 @@
 use std::path::Path;
 
 use baton_link::home::Home;
-use baton_link::spawn::{SpawnError, spawn};
+use baton_link::spawn::{Spawn, SpawnError, spawn};
 
 #[tokio::test]
 async fn the_sixth_start_within_thirty_seconds_waits() {
     let dir = tempfile::tempdir().unwrap();
     let home = Home::open(dir.path()).unwrap();
     for _ in 0..5 {
-        let error = spawn(&home, Path::new("false"), None).await.unwrap_err();
+        let error = spawn(Spawn { home: &home, program: Path::new("false"), port: None, inheritance: None })
+            .await
+            .unwrap_err();
         assert!(matches!(error, SpawnError::NoHandshake { .. }), "{error}");
     }
-    let error = spawn(&home, Path::new("false"), None).await.unwrap_err();
+    let error = spawn(Spawn { home: &home, program: Path::new("false"), port: None, inheritance: None })
+        .await
+        .unwrap_err();
     assert!(matches!(error, SpawnError::Paused { .. }), "{error}");
     assert!(error.to_string().contains("baton logs"));
 }

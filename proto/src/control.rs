@@ -14,6 +14,7 @@
 //! | `GET /v1/status` | -> [`Status`] |
 //! | `POST /v1/token/rotate` | -> [`Rotated`] |
 //! | `POST /v1/port` | [`PortChange`] -> [`PortChanged`] |
+//! | `POST /v1/replace` | [`Replace`] -> [`Replaced`]; the coordinator hands its lock and listeners over, then ends |
 //! | `POST /v1/shutdown` | -> `{}`; the coordinator answers, then ends |
 //!
 //! In a path, `{id}` of take, start, stop, restart and PATCH may be a unique prefix, a name or a folder
@@ -69,6 +70,9 @@ pub struct DebugSession {
     pub id: String,
     /// Name of the configuration.
     pub name: String,
+    /// The user started it: it is there for clients to look at, and holds no place (R11).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_user: bool,
 }
 
 /// A window announces itself with everything a coordinator needs to know about it; repeated after every
@@ -127,6 +131,9 @@ pub struct Registered {
     pub term: Option<Term>,
     /// Settings in force.
     pub settings: Settings,
+    /// The port of the stable URL: another one than that of this connection, after a change.
+    #[serde(default)]
+    pub port: Option<u16>,
 }
 
 /// Every [`HEARTBEAT_MS`], and at once when something in it changed.
@@ -145,6 +152,9 @@ pub struct Heartbeat {
     /// Folders, when they changed.
     #[serde(default)]
     pub folders: Option<Vec<String>>,
+    /// Name, when it can change.
+    #[serde(default)]
+    pub name: Option<String>,
 }
 
 /// A window ends or reloads on purpose. The place of a live one is held all the same (R6).
@@ -262,6 +272,8 @@ pub struct Settings {
     pub hold_calls_ms: u64,
     /// Toolsets offered to a client that does not ask for others.
     pub toolsets: Vec<String>,
+    /// Hide the values of variables whose names look like those of secrets.
+    pub redact: bool,
 }
 
 impl Default for Settings {
@@ -272,6 +284,7 @@ impl Default for Settings {
             routing: Routing::default(),
             hold_calls_ms: 10_000,
             toolsets: ["debugger", "code", "windows"].map(str::to_owned).to_vec(),
+            redact: false,
         }
     }
 }
@@ -290,6 +303,8 @@ pub struct SettingsChange {
     pub hold_calls_ms: Option<u64>,
     /// See [`Settings::toolsets`].
     pub toolsets: Option<Vec<String>>,
+    /// See [`Settings::redact`].
+    pub redact: Option<bool>,
 }
 
 /// `baton status --json` while the coordinator runs. Scripts depend on the names.
@@ -368,6 +383,20 @@ pub struct PortChange {
 pub struct PortChanged {
     /// The new URL.
     pub url: String,
+}
+
+/// A coordinator of another version is to follow this one, on the same listeners.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Replace {
+    /// The program of the successor, as an absolute path.
+    pub program: String,
+}
+
+/// The successor answers; this coordinator finishes the calls it has and ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Replaced {
+    /// The port of both.
+    pub port: u16,
 }
 
 /// The answer to what has nothing to answer: `{}`.

@@ -32,3 +32,67 @@ pub const WINDOW_ARGUMENT: &str = "window";
 
 /// Name of the optional tool argument that names a debug session, and with it a window.
 pub const SESSION_ARGUMENT: &str = "session_id";
+
+/// What a handle in the shape of a UUID stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handle {
+    /// A debug session.
+    Session,
+    /// A breakpoint.
+    Breakpoint,
+}
+
+impl Handle {
+    /// The UUID (version 4 in its shape) that stands for an id like `a1b2c3d4-7`: eight hexadecimal digits of the
+    /// agent, and a number. It can be read back, so that nobody has to keep a table of them.
+    pub fn to_uuid(self, id: &str) -> Option<String> {
+        let (agent, number) = id.split_once('-')?;
+        let agent = u32::from_str_radix(agent, 16).ok().filter(|_| agent.len() == 8)?;
+        let number: u64 = number.parse().ok().filter(|number| *number < 1 << 48)?;
+        let [high, middle, low] = self.check_digits(agent, number);
+        Some(format!("{agent:08x}-{high:04x}-4{middle:03x}-8{low:03x}-{number:012x}"))
+    }
+
+    /// The id that a UUID made by [`Handle::to_uuid`] stands for.
+    pub fn read_uuid(self, uuid: &str) -> Option<String> {
+        let uuid = uuid.trim().to_ascii_lowercase();
+        let id = format!(
+            "{}-{}",
+            uuid.get(..8)?,
+            u64::from_str_radix(uuid.get(24..).filter(|number| number.len() == 12)?, 16).ok()?
+        );
+        (self.to_uuid(&id)? == uuid).then_some(id)
+    }
+
+    /// 16, 12 and 12 bits that tell a UUID of ours from any other, and of this kind from the other (FNV-1a).
+    fn check_digits(self, agent: u32, number: u64) -> [u64; 3] {
+        let bytes = [&[self as u8][..], &agent.to_be_bytes(), &number.to_be_bytes()].concat();
+        let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        [hash >> 48, (hash >> 36) & 0xfff, (hash >> 24) & 0xfff]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_read_back_from_their_uuids() {
+        let uuid = Handle::Session.to_uuid("a1b2c3d4-17").unwrap();
+        assert_eq!(uuid.len(), 36);
+        assert_eq!(&uuid[14..15], "4");
+        assert_eq!(Handle::Session.read_uuid(&uuid).as_deref(), Some("a1b2c3d4-17"));
+        assert_eq!(Handle::Session.read_uuid(&uuid.to_uppercase()).as_deref(), Some("a1b2c3d4-17"));
+        assert_eq!(Handle::Breakpoint.read_uuid(&uuid), None, "one kind is not the other");
+        let forged = uuid.replace(&uuid[9..13], "0000");
+        assert_eq!(Handle::Session.read_uuid(&forged), None);
+        for id in ["", "a1b2c3d4", "a1b2c3d4-x", "a1b2c3d-1", "a1b2c3d4--1", "main-1"] {
+            assert_eq!(Handle::Session.to_uuid(id), None, "{id}");
+        }
+        for text in ["", "a1b2c3d4-17", "é1b2c3d4-0000-4000-8000-000000000001", "no"] {
+            assert_eq!(Handle::Session.read_uuid(text), None, "{text}");
+        }
+    }
+}

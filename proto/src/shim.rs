@@ -4,6 +4,8 @@
 //! everything else and no VS Code. The TypeScript types are generated from this file into
 //! `vscode-shim/src/protocol.ts`; a test of this crate fails when the two drift apart.
 //!
+//! An error that answers a request has a sentence for its message and, where that can be translated, a [`Problem`]
+//! as its data.
 //! Fields an older side does not know are ignored, and new ones are optional.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -152,7 +154,7 @@ contract! {
 pub struct Nothing {}
 
 /// Where this window stands, as the status bar shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
     /// Where it stands; null while the agent has no coordinator.
     pub state: Option<WindowState>,
@@ -164,6 +166,9 @@ pub struct Standing {
     pub url: Option<String>,
     /// What a person has to do something about.
     pub problem: Option<Problem>,
+    /// Version of the agent.
+    #[serde(default)]
+    pub version: String,
 }
 
 /// Something that keeps Baton from working and that a person can mend.
@@ -171,8 +176,11 @@ pub struct Standing {
 pub struct Problem {
     /// Stable: `port_taken`, `coordinator_unreachable`, ...
     pub code: String,
-    /// One sentence that says what to try.
+    /// One sentence that says what to try, in English.
     pub message: String,
+    /// What the sentence names (a port, a program), for a translation of it.
+    #[serde(default)]
+    pub args: Vec<String>,
 }
 
 /// What the user can do to a window.

@@ -1,9 +1,8 @@
 //! Official MCP clients play the main job, each in one session of its own: nothing they do knows of windows.
 
-use std::process::Command;
+mod configured;
 
 use baton_tests::client::{Client, ClientKind};
-use baton_tests::place;
 use baton_tests::process::{self, kill9};
 use baton_tests::story::{DEBUGGER_TOOLS, configurations, debug_to_stop, finish, step};
 use baton_tests::world::{World, live_name};
@@ -134,33 +133,6 @@ fn the_bridge_starts_the_coordinator() {
     let answer = client.expect("error", "get_breakpoints", json!({}));
     assert!(answer["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{answer:#}");
     client.close();
-}
-
-fn claude(world: &World) -> Command {
-    let mut claude = world.command(place::tool("node/node_modules/.bin/claude"));
-    claude.env("DISABLE_AUTOUPDATER", "1").current_dir(world.scratch());
-    claude
-}
-
-/// Claude Code reads the configuration we wrote and connects.
-fn claude_connects(how: &str) {
-    let mut world = World::new();
-    world.window("shop");
-    world.baton_ok(&["config", "claude-code", how, "--write"]);
-    let output = claude(&world).args(["mcp", "list"]).output().expect("claude starts");
-    let text =
-        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("baton") && text.contains("Connected"), "{text}");
-}
-
-#[test]
-fn claude_code_over_http() {
-    claude_connects("--http");
-}
-
-#[test]
-fn claude_code_over_the_bridge() {
-    claude_connects("--stdio");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! URL; the user takes another window in the middle; the live window and then the coordinator are killed -9.
 //! All of it in one client session.
 
+mod adapters;
+
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -14,19 +16,19 @@ use baton_tests::story::{DEBUGGER_TOOLS, configurations, debug_to_stop, finish, 
 use baton_tests::world::{World, live_name, state_of};
 
 /// Prints what happened when.
-struct Timeline {
+pub(crate) struct Timeline {
     start: Instant,
     last: Instant,
 }
 
 impl Timeline {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let now = Instant::now();
         Self { start: now, last: now }
     }
 
     #[expect(clippy::print_stdout, reason = "the timeline is what the demo is for")]
-    fn say(&mut self, what: &str) {
+    pub(crate) fn say(&mut self, what: &str) {
         let now = Instant::now();
         let (at, took) = (now - self.start, now - self.last);
         self.last = now;
@@ -34,7 +36,7 @@ impl Timeline {
     }
 
     #[expect(clippy::print_stdout, reason = "the timeline is what the demo is for")]
-    fn heading(&mut self, what: &str) {
+    pub(crate) fn heading(&mut self, what: &str) {
         println!("\n{what}");
         self.last = Instant::now();
     }
@@ -44,6 +46,9 @@ impl Timeline {
 const WIDTH: usize = 100;
 
 fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "--adapters") {
+        return adapters::demo();
+    }
     let stay = std::env::args().any(|argument| argument == "--stay");
     let mut timeline = Timeline::new();
     let mut world = World::new();
@@ -55,6 +60,11 @@ fn main() -> ExitCode {
     }
     client.close();
     timeline.heading("6. everything ends");
+    end(&mut world, &mut timeline)
+}
+
+/// Ends the world; a process that outlives it is a failure.
+fn end(world: &mut World, timeline: &mut Timeline) -> ExitCode {
     let survivors = world.end();
     if !survivors.is_empty() {
         timeline.say(&format!("left running, and killed: {survivors:?}"));

@@ -86,6 +86,18 @@ fn f5_a_stopped_coordinator_is_replaced_and_harms_nothing_later() {
 }
 
 #[test]
+fn f5_a_stopped_coordinator_can_be_ended() {
+    let world = World::new();
+    world.baton_ok(&["up"]);
+    let pid = world.coordinator_pid();
+    signal(pid, Signal::STOP);
+    let printed = world.baton(&["down"]);
+    assert_eq!(printed.code, 0, "{printed:?}");
+    assert!(printed.err.contains("was killed") && !is_alive(pid), "{printed:?}");
+    assert_eq!(world.baton(&["status"]).code, 3);
+}
+
+#[test]
 fn f7_the_live_agent_is_killed_and_comes_back_live() {
     let mut world = World::new();
     world.window("shop");

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 const MAX_LINES: usize = 800;
 
 /// Files that take `now` and an input and return outputs.
-const CORES: [&str; 8] = [
+const CORES: [&str; 16] = [
     "coordinator/src/election.rs",
     "coordinator/src/mcp/envelope.rs",
     "coordinator/src/mcp/route.rs",
@@ -18,6 +18,14 @@ const CORES: [&str; 8] = [
     "window-agent/src/paths.rs",
     "window-agent/src/debug/session.rs",
     "window-agent/src/debug/breakpoints.rs",
+    "window-agent/src/code/text.rs",
+    "window-agent/src/code/symbols.rs",
+    "window-agent/src/code/search.rs",
+    "window-agent/src/code/edits.rs",
+    "window-agent/src/code/server/life.rs",
+    "window-agent/src/code/server/documents.rs",
+    "window-agent/src/tools/code/render.rs",
+    "window-agent/src/tools/code/truncate.rs",
 ];
 
 /// What no core does: read a clock, open, connect, spawn, wait.

@@ -143,7 +143,10 @@ impl Client {
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.try_call(tool, arguments.clone());
         let result = result.unwrap_or_else(|error| panic!("{tool} {arguments}: {error}"));
-        assert_same_as_text(&result);
+        // Reading code has a shorter text of its own beside the structure.
+        if !tool.starts_with("lcp_") {
+            assert_same_as_text(&result);
+        }
         result["structuredContent"].clone()
     }
 

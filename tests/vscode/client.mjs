@@ -1,21 +1,106 @@
-// An official MCP client on the stable URL, with the token that `baton token` prints.
+// Official MCP clients on the stable URL, with the token that `baton token` prints: they obey one JSON object a line,
+// as tests/clients/README.md says.
 
-import { mcp } from './place.mjs';
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import readline from 'node:readline';
 
-const { Client } = await mcp('client/index.js');
-const { StreamableHTTPClientTransport } = await mcp('client/streamableHttp.js');
+import { CACHE, NODE, ROOT } from './place.mjs';
 
-export async function connect(editor) {
-    const url = new URL(`http://127.0.0.1:${editor.batonPort}/mcp`);
-    const headers = { Authorization: `Bearer ${editor.baton('token')}` };
-    const client = new Client({ name: 'window-tests', version: '1' });
-    await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
-    return {
-        /** Calls a tool; gives what it answers as an object. */
-        async call(name, args = {}) {
-            const result = await client.callTool({ name, arguments: args }, undefined, { timeout: 60_000 });
-            return result.structuredContent;
-        },
-        close: () => client.close(),
+/** More than any tool waits by itself. */
+const CALL_MS = 90_000;
+const CLIENTS = path.join(ROOT, 'tests/clients');
+const PROGRAMS = {
+    python: [path.join(CACHE, 'mcp1/bin/python'), path.join(CLIENTS, 'python_1.py')],
+    typescript: [NODE, path.join(CLIENTS, 'sdk_1.mjs')],
+};
+
+/** Connects a client: npm's `@modelcontextprotocol/sdk`, or PyPI's `mcp`. */
+export async function connect(editor, language = 'typescript') {
+    const [program, script] = PROGRAMS[language];
+    const env = {
+        ...process.env,
+        MCP_URL: `http://127.0.0.1:${editor.status().port}/mcp`,
+        MCP_TOKEN: editor.baton('token'),
+        NODE_PACKAGES: path.join(CACHE, 'node'),
     };
+    const child = spawn(program, [script], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    const client = new Client(child, editor);
+    await client.ready;
+    return client;
+}
+
+class Client {
+    constructor(child, editor) {
+        this.child = child;
+        this.editor = editor;
+        this.waiting = new Map();
+        this.nCommands = 0;
+        this.ready = this.expect(0);
+        child.on('error', (error) => this.fail(error));
+        child.on('exit', (code) => this.fail(new Error(`the client ended with ${code}`)));
+        readline.createInterface({ input: child.stdout }).on('line', (line) => this.hear(JSON.parse(line)));
+    }
+
+    /** Calls a tool; gives what it answers as an object. */
+    async call(name, args = {}) {
+        const result = await this.command({ do: 'call', tool: name, arguments: args });
+        return result.structuredContent;
+    }
+
+    /** Ends every debug session of the live window, and removes its breakpoints. */
+    async reset() {
+        await this.call('remove_breakpoint', { clear_all: true });
+        const { windows, live } = this.editor.status();
+        for (const { id } of windows.find((window) => window.id === live)?.debug_sessions ?? []) {
+            await this.call('stop_debugging', { session_id: id });
+        }
+    }
+
+    /** Names of all tools. */
+    list() {
+        return this.command({ do: 'list' });
+    }
+
+    async close() {
+        const ended = new Promise((resolve) => this.child.once('exit', resolve));
+        if (this.child.exitCode === null && this.child.signalCode === null) {
+            this.child.stdin.end();
+            this.child.kill();
+            await ended;
+        }
+    }
+
+    command(command) {
+        this.nCommands += 1;
+        const answer = this.expect(this.nCommands);
+        this.child.stdin.write(`${JSON.stringify({ id: this.nCommands, ...command })}\n`);
+        return answer;
+    }
+
+    expect(id) {
+        return new Promise((resolve, reject) => {
+            const late = setTimeout(() => reject(new Error(`the client did not answer within ${CALL_MS} ms`)), CALL_MS);
+            const end = (settle) => (value) => {
+                clearTimeout(late);
+                this.waiting.delete(id);
+                settle(value);
+            };
+            this.waiting.set(id, { resolve: end(resolve), reject: end(reject) });
+        });
+    }
+
+    hear({ ready, id, ok, error }) {
+        if (ready) {
+            this.waiting.get(0)?.resolve(ready);
+        } else if (error) {
+            this.waiting.get(id)?.reject(new Error(error));
+        } else if (id) {
+            this.waiting.get(id)?.resolve(ok);
+        }
+    }
+
+    fail(error) {
+        [...this.waiting.values()].forEach(({ reject }) => reject(error));
+    }
 }

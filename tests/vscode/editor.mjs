@@ -7,14 +7,18 @@ import path from 'node:path';
 
 import { BIN, CHROMIUM, CODE_SERVER, EXTENSION, FIXTURES, NODE, PYTHON, freePort, playwright } from './place.mjs';
 
-const READY_MS = 60_000;
+/** For what starts: a busy machine takes its time. */
+const READY_MS = 90_000;
+/** For what follows a click or a call at once, and for a machine that is busy. */
+const ANSWER_MS = 30_000;
+/** For the command line. */
+const COMMAND_MS = 30_000;
 const CHROMIUM_ARGS = [
     '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
     '--disable-component-update', '--disable-sync',
 ];
 const USER_SETTINGS = {
     'workbench.startupEditor': 'none',
-    'security.workspace.trust.enabled': false,
     'telemetry.telemetryLevel': 'off',
     'extensions.autoUpdate': false,
     'extensions.autoCheckUpdates': false,
@@ -33,10 +37,15 @@ const USER_SETTINGS = {
 
 /** One server, one browser, one state folder of Baton. */
 export class Editor {
-    /** options: settings, machine (settings), locale, vsix (the package to install, with the programs in it) */
-    static async start(options = {}) {
+    /**
+     * options: settings, machine (settings), vsix (the package to install, with the programs in it),
+     * bin (the folder with the programs), env, chinese, trust (whether folders have to be trusted), extensions (folders).
+     * What is started is put into `started` first, so that it can be ended whatever happens.
+     */
+    static async start(options = {}, started = []) {
         const run = fs.mkdtempSync(path.join(os.tmpdir(), 'baton-windows-'));
-        const editor = new Editor(run, await freePort(), await freePort());
+        const editor = new this(run, await freePort(), await freePort());
+        started.push(editor);
         editor.writeProfile(options);
         editor.installExtensions(options);
         await editor.startServer(options);
@@ -51,6 +60,9 @@ export class Editor {
         this.batonPort = batonPort;
         this.home = path.join(run, 'baton');
         this.windows = [];
+        this.seen = new Map();
+        this.pageErrors = [];
+        this.env = {};
     }
 
     /** A copy of a fixture project, so that nothing a test does stays. */
@@ -65,6 +77,11 @@ export class Editor {
     /** Opens a window, and waits for its status item (unless `ready` is null). */
     async open(folder, ready = /^Baton: (live|standby|off|error)/) {
         const page = await this.browser.newPage();
+        page.on('console', (message) => {
+            if (message.type() === 'error' && message.text().includes('[baton.baton]')) {
+                this.pageErrors.push(message.text());
+            }
+        });
         const window = new Window(page, folder, this);
         this.windows.push(window);
         await page.goto(`${this.base}/?${folder === '' ? 'ew=true' : `folder=${encodeURIComponent(folder)}`}`);
@@ -77,7 +94,8 @@ export class Editor {
 
     /** `baton ...` on this state folder. */
     baton(...args) {
-        const done = spawnSync(path.join(BIN, 'baton'), args, { env: this.environment(), encoding: 'utf8' });
+        const options = { env: this.environment(), encoding: 'utf8', timeout: COMMAND_MS };
+        const done = spawnSync(path.join(BIN, 'baton'), args, options);
         if (done.error) {
             throw done.error;
         }
@@ -88,39 +106,120 @@ export class Editor {
         return JSON.parse(this.baton('status', '--json'));
     }
 
-    environment() {
-        const entries = Object.entries(process.env).filter(([name]) => !/^(VSCODE_|ELECTRON_|BATON_)/.test(name));
-        return { ...Object.fromEntries(entries), BATON_HOME: this.home, BATON_PORT: String(this.batonPort), BATON_LOG: process.env.BATON_LOG ?? 'info' };
+    /** The window as the coordinator knows it. */
+    known(window) {
+        return this.status().windows.find(({ folders }) => folders.includes(window.folder));
     }
 
+    /** Ends the coordinator the hard way. */
+    killCoordinator() {
+        const { pid } = this.status();
+        process.kill(pid, 'SIGKILL');
+        return pid;
+    }
+
+    environment() {
+        const entries = Object.entries(process.env).filter(([name]) => !/^(VSCODE_|ELECTRON_|BATON_)/.test(name));
+        return { ...Object.fromEntries(entries), ...this.env, BATON_HOME: this.home, BATON_PORT: String(this.batonPort), BATON_LOG: process.env.BATON_LOG ?? 'info' };
+    }
+
+    /** Ends everything, and removes what was written. */
     async stop() {
+        await this.end();
+        this.remove();
+    }
+
+    async end() {
         for (const window of this.windows) {
             await window.page.close({ runBeforeUnload: false }).catch(() => {});
         }
         await this.browser?.close().catch(() => {});
         if (this.server) {
-            this.server.kill('SIGTERM');
-            await new Promise((resolve) => this.server.once('exit', resolve));
+            const ended = new Promise((resolve) => this.server.once('exit', resolve));
+            if (this.server.exitCode === null && this.server.signalCode === null) {
+                this.server.kill('SIGTERM');
+                await ended;
+            }
         }
         this.baton('down');
+    }
+
+    /** Removes everything that was written, unless KEEP is set. */
+    remove() {
         if (!process.env.KEEP) {
             fs.rmSync(this.run, { recursive: true, force: true, maxRetries: 5 });
         }
     }
 
-    writeProfile({ settings = {}, machine = {} }) {
+    /** Closes lists and boxes that a test left open. */
+    async closeLists() {
+        for (const { page } of this.windows.filter((window) => !window.page.isClosed())) {
+            if (await page.locator('.quick-input-widget').isVisible().catch(() => false)) {
+                await page.keyboard.press('Escape').catch(() => {});
+            }
+        }
+    }
+
+    /** What Baton threw into an extension host's log, or VS Code's page says of it, since the last look. */
+    complaints() {
+        const found = this.pageErrors.splice(0);
+        for (const file of this.logFiles('remoteexthost.log')) {
+            const text = fs.readFileSync(file, 'utf8');
+            const fresh = text.slice(this.seen.get(file) ?? 0);
+            this.seen.set(file, text.length);
+            const entries = fresh.split(/^(?=\d{4}-\d\d-\d\d )/m);
+            found.push(...entries.filter((entry) => /\[(error|warning)\]/.test(entry) && entry.includes('baton.baton')));
+        }
+        return found;
+    }
+
+    /** All logs of VS Code with this name. */
+    logFiles(name) {
+        const logs = path.join(this.run, 'user/logs');
+        const files = fs.existsSync(logs) ? fs.readdirSync(logs, { recursive: true }) : [];
+        return files.filter((file) => path.basename(file) === name).map((file) => path.join(logs, file));
+    }
+
+    /** What stands in every status bar and at the end of every log; pictures and whole logs go to `folder`. */
+    async describe(folder, index, nLines) {
+        const lines = [];
+        for (const [at, window] of this.windows.entries()) {
+            const name = path.basename(window.folder) || 'no folder';
+            const text = window.page.isClosed() ? 'closed' : await window.status(2_000).catch(() => 'no status item');
+            lines.push(`window ${name}: ${text}`);
+            if (!window.page.isClosed()) {
+                const picture = path.join(folder, `${index}-${at}-${name}.png`);
+                await window.page.screenshot({ path: picture, timeout: 10_000 }).catch((why) => lines.push(`no picture: ${why}`));
+            }
+        }
+        lines.push(this.baton('status'));
+        const own = path.join(this.home, 'logs');
+        const logs = fs.existsSync(own) ? fs.readdirSync(own).map((name) => path.join(own, name)) : [];
+        for (const file of [...logs, ...this.logFiles('Baton.log'), ...this.logFiles('remoteexthost.log')]) {
+            const name = path.relative(this.run, file).replaceAll(path.sep, '-');
+            fs.copyFileSync(file, path.join(folder, `${index}-${name}`));
+            if (logs.includes(file)) {
+                const all = fs.readFileSync(file, 'utf8').trimEnd().split('\n').filter((line) => !line.includes('rmcp::'));
+                lines.push(`--- end of ${name}`, ...all.slice(-nLines));
+            }
+        }
+        return lines.join('\n');
+    }
+
+    writeProfile({ settings = {}, machine = {}, trust = false }) {
         const write = (file, content) => {
             const full = path.join(this.run, file);
             fs.mkdirSync(path.dirname(full), { recursive: true });
             fs.writeFileSync(full, content);
         };
         write('config.yaml', `bind-addr: 127.0.0.1:${this.port}\nauth: none\ncert: false\n`);
-        write('user/User/settings.json', JSON.stringify({ ...USER_SETTINGS, ...settings }));
+        const user = { ...USER_SETTINGS, 'security.workspace.trust.enabled': trust, ...settings };
+        write('user/User/settings.json', JSON.stringify(user));
         write('user/Machine/settings.json', JSON.stringify(machine));
         fs.mkdirSync(path.join(this.run, 'ext'), { recursive: true });
     }
 
-    installExtensions({ vsix }) {
+    installExtensions({ vsix, chinese = false, extensions = [] }) {
         if (vsix) {
             const done = spawnSync(NODE, [...this.serverArgs(), '--install-extension', vsix], { encoding: 'utf8' });
             if (done.status !== 0) {
@@ -132,9 +231,20 @@ export class Editor {
                 fs.cpSync(path.join(EXTENSION, part), path.join(to, part), { recursive: true });
             }
         }
-        fs.cpSync(path.join(import.meta.dirname, 'mini-debugpy'), path.join(this.run, 'ext/fixture.mini-debugpy-0.0.1'), {
-            recursive: true,
-        });
+        const at = (name) => path.join(this.run, `ext/fixture.${name}-0.0.1`);
+        for (const name of ['mini-debugpy', ...(chinese ? ['language-zh'] : []), ...extensions]) {
+            fs.cpSync(path.join(import.meta.dirname, name), at(name), { recursive: true });
+        }
+        if (chinese) {
+            // What VS Code writes when a language pack is installed by hand.
+            const pack = {
+                hash: 'fixture',
+                extensions: [{ extensionIdentifier: { id: 'fixture.language-zh' }, version: '0.0.1' }],
+                translations: { vscode: path.join(at('language-zh'), 'vscode.json') },
+                label: '中文(简体)',
+            };
+            fs.writeFileSync(path.join(this.run, 'user/languagepacks.json'), JSON.stringify({ 'zh-cn': pack }));
+        }
     }
 
     serverArgs() {
@@ -145,28 +255,31 @@ export class Editor {
         ];
     }
 
-    async startServer({ vsix }) {
+    async startServer({ vsix, bin = BIN, env: more = {}, trust = false, chinese = false, detached = false }) {
+        this.env = more;
         const env = { ...this.environment(), EXTENSIONS_GALLERY: '{"serviceUrl":""}' };
         if (!vsix) {
-            env.BATON_BIN_DIR = BIN;
+            env.BATON_BIN_DIR = bin;
         }
         const log = fs.openSync(path.join(this.run, 'server.log'), 'w');
         const flags = [
-            '--disable-telemetry', '--disable-update-check', '--disable-workspace-trust',
-            '--disable-getting-started-override', '--reconnection-grace-time', '5',
+            '--disable-telemetry', '--disable-update-check', '--disable-getting-started-override',
+            '--reconnection-grace-time', '5',
+            ...(trust ? [] : ['--disable-workspace-trust']),
+            ...(chinese ? ['--locale', 'zh-cn'] : []),
         ];
-        this.server = spawn(NODE, [...this.serverArgs(), ...flags], { env, stdio: ['ignore', log, log] });
+        this.server = spawn(NODE, [...this.serverArgs(), ...flags], { env, detached, stdio: ['ignore', log, log] });
         await until('code-server answers', async () => (await fetch(`${this.base}/healthz`)).ok);
     }
 
-    async startBrowser({ locale = 'en-US' }) {
+    async startBrowser({ chinese = false }) {
         const profile = path.join(this.run, 'chromium');
         this.browser = await playwright.chromium.launchPersistentContext(profile, {
             executablePath: CHROMIUM,
             headless: true,
             chromiumSandbox: false,
             viewport: { width: 1280, height: 800 },
-            locale,
+            locale: chinese ? 'zh-CN' : 'en-US',
             args: CHROMIUM_ARGS,
         });
         await this.browser.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: this.base });
@@ -186,34 +299,34 @@ export class Window {
     }
 
     /** The text of the status bar item, without its icon. */
-    async status() {
-        return (await this.statusItem.innerText()).trim();
+    async status(timeout = ANSWER_MS) {
+        return (await this.statusItem.innerText({ timeout })).trim();
     }
 
     /** Waits for a text of the status bar item. */
-    async waitForStatus(text, timeout = 10_000) {
-        const pattern = text instanceof RegExp ? text : new RegExp(`^Baton: ${text}$`);
+    async waitForStatus(text, timeout = ANSWER_MS) {
+        const pattern = text instanceof RegExp ? text : new RegExp(`^Baton[:：] ?${text}$`);
         await until(
             `the status bar of ${path.basename(this.folder)} says ${pattern}`,
             async () => pattern.test(await this.status()),
             timeout,
-            () => this.status().catch(() => 'nothing'),
+            () => this.status(1_000).catch(() => 'nothing'),
         );
     }
 
-    /** Opens the panel by a click, and chooses an entry. */
-    async choose(entry) {
+    /** Opens the panel by a click, and chooses the first of these entries that is there. */
+    async choose(...entries) {
         // A page in the background is drawn seldom, and a click waits for that.
         await this.page.bringToFront();
         await this.statusItem.click();
-        await this.pick(entry);
+        await this.pick(new RegExp(entries.join('|')));
     }
 
     /** Chooses a row of the open QuickPick: by a text in it, or by how its label begins. */
     async pick(text, { begins = false } = {}) {
         const rows = this.page.locator('.quick-input-widget .monaco-list-row');
         const row = begins ? this.page.locator(`.quick-input-widget .monaco-list-row[aria-label^="${text}"]`) : rows.filter({ hasText: text }).first();
-        await row.waitFor({ timeout: 10_000 });
+        await row.waitFor({ timeout: ANSWER_MS });
         await row.click();
     }
 
@@ -230,6 +343,26 @@ export class Window {
     async followFocus() {
         const session = await this.page.context().newCDPSession(this.page);
         await session.send('Emulation.setFocusEmulationEnabled', { enabled: false });
+    }
+
+    /** VS Code's bar with continue, step and stop; there while something is debugged. */
+    toolbar() {
+        return this.page.locator('.debug-toolbar:visible');
+    }
+
+    /** Presses a button of that bar: continue, step-over, stop, ... */
+    async press(button) {
+        await this.page.bringToFront();
+        await this.toolbar().locator(`.codicon-debug-${button}`).first().click();
+    }
+
+    /** Opens a file of the project. */
+    async openFile(name) {
+        await this.page.bringToFront();
+        await this.page.keyboard.press('Control+P');
+        await this.page.locator('.quick-input-widget input').fill(name);
+        await this.pick(name);
+        await this.page.locator('.tab', { hasText: name }).first().waitFor();
     }
 
     clipboard() {

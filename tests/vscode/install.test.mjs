@@ -3,21 +3,19 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 
 import { connect } from './client.mjs';
-import { Editor } from './editor.mjs';
-import { ROOT } from './place.mjs';
+import { VSIX } from './place.mjs';
+import { stage } from './stage.mjs';
 
 let editor, window;
 
-before(async () => {
-    const vsix = path.join(ROOT, 'dist/baton-linux-x64.vsix');
-    assert.ok(fs.existsSync(vsix), '`cargo xtask dist` makes the package');
-    editor = await Editor.start({ vsix });
+stage(async (start) => {
+    assert.ok(VSIX && fs.existsSync(VSIX), '`cargo xtask test windows` makes the package and names it in BATON_TEST_VSIX');
+    editor = await start({ vsix: VSIX });
     window = await editor.open(editor.project('orders'), /live/);
 });
-after(() => editor?.stop());
 
 test('the programs run from a versioned folder outside the extension', () => {
     const [{ pid }] = editor.status().windows;

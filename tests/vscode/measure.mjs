@@ -1,86 +1,191 @@
-// Measures what users feel, in real windows, and takes the pictures of docs/images: `node measure.mjs [PICTURES]`.
+// Measures what users feel, in real windows: `cargo xtask bench vscode`. With a folder as argument it takes the
+// pictures of docs/images instead: `node measure.mjs docs/images`.
 
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 
 import { connect } from './client.mjs';
 import { Editor, until } from './editor.mjs';
 
-const N_TAKEOVERS = 10;
-const pictures = process.argv[2];
-const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
-const say = (what, values, unit = 'ms') => {
-    const list = [...values].sort((a, b) => a - b);
-    console.log(`${what}: median ${median(list).toFixed(0)} ${unit}, max ${list.at(-1).toFixed(0)} ${unit} (n = ${list.length})`);
-};
+const N_WINDOWS = 5;
+const N_TAKEOVERS = 20;
+const N_STARTS = 10;
+/** Windows are left alone for so long before their memory is looked at. */
+const REST_MS = 8_000;
 
-const editor = await Editor.start();
-try {
-    const registered = [];
-    const windows = [];
-    for (const name of ['orders', 'shop', 'robots']) {
-        const folder = editor.project(name);
-        const window = await editor.open(folder, null);
-        const readyAt = Date.now();
-        await window.waitForStatus(/^Baton: (live|standby)/, 60_000);
-        registered.push(Date.now() - readyAt);
-        windows.push(window);
+const rows = [];
+const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+
+function row(what, aim, values, unit = 'ms', digits = 0) {
+    const show = (value) => `${value.toFixed(digits)} ${unit}`;
+    rows.push([what, aim, show(median(values)), show(Math.max(...values)), String(values.length)]);
+    console.error(`  ${what}: ${show(median(values))}`);
+}
+
+function table() {
+    console.log('| what | aim | median | maximum | n |\n|---|---|---|---|---|');
+    rows.forEach((cells) => console.log(`| ${cells.join(' | ')} |`));
+}
+
+/** The same VS Code without Baton. */
+class Plain extends Editor {
+    installExtensions(options) {
+        super.installExtensions(options);
+        fs.rmSync(path.join(this.run, 'ext/baton.baton-0.1.0'), { recursive: true });
     }
-    say('workbench shown to this window registered (VS Code starts its extension host meanwhile)', registered);
-    const [orders, shop] = windows;
+}
 
+/** Opens the windows of a new editor; gives it with what the opening took, by what came. */
+async function openAll(Kind, expected) {
+    const probe = fs.mkdtempSync(path.join(os.tmpdir(), 'baton-probe-'));
+    const editor = await Kind.start({ extensions: ['probe'], env: { PROBE_FOLDER: probe } });
+    const took = expected.map(() => []);
+    const windows = [];
+    try {
+        for (let n = 0; n < N_WINDOWS; n += 1) {
+            const window = await editor.open(editor.project('orders', `orders-${n}`), null);
+            const at = performance.now();
+            await Promise.all(expected.map(async (text, what) => {
+                await window.page.locator('.statusbar-item', { hasText: text }).first().waitFor({ timeout: 90_000 });
+                took[what].push(performance.now() - at);
+            }));
+            windows.push(window);
+        }
+    } catch (error) {
+        await editor.stop();
+        throw error;
+    }
+    return { editor, windows, took, probe };
+}
+
+/** Memory of every extension host, in MB: what lives on its heap, and what the process occupies. */
+async function memory(probe, n) {
+    await new Promise((resolve) => setTimeout(resolve, REST_MS));
+    fs.writeFileSync(path.join(probe, 'ask'), '');
+    const answers = () => fs.readdirSync(probe).filter((name) => name.endsWith('.json'));
+    await until('every extension host answers', () => answers().length >= n);
+    const usages = answers().map((name) => JSON.parse(fs.readFileSync(path.join(probe, name), 'utf8')));
+    fs.rmSync(probe, { recursive: true });
+    const of = (usage) => ({ heap: (usage.heapUsed + usage.external) / 1e6, rss: usage.rss / 1e6 });
+    return usages.map(of);
+}
+
+async function measure() {
+    console.error('windows without Baton ...');
+    const plain = await openAll(Plain, ['Probe: started']);
+    const without = await memory(plain.probe, N_WINDOWS).finally(() => plain.editor.stop());
+    console.error('windows with Baton ...');
+    const { editor, windows, took, probe } = await openAll(Editor, ['Probe: started', /Baton: (live|standby)/]);
+    try {
+        const [started, registered] = took;
+        row('workbench ready to an empty extension started, without Baton', '-', plain.took[0]);
+        row('the same with Baton beside it', '-', started);
+        row('from there to this window registered', '1 s', registered.map((ms, n) => ms - started[n]));
+        row('activation, time of the extension host', '50 ms', activations(editor), 'ms', 1);
+        const added = (kind) => (usage) => usage[kind] - median(without.map((usage) => usage[kind]));
+        const hosts = await memory(probe, N_WINDOWS);
+        row('memory added to the extension host: heap after a collection', '8 MB', hosts.map(added('heap')), 'MB', 1);
+        row('memory added to the extension host: resident', '8 MB', hosts.map(added('rss')), 'MB', 1);
+        await measureTakeovers(windows);
+        await measureStarts(editor, windows);
+    } finally {
+        await editor.stop();
+        fs.rmSync(probe, { recursive: true, force: true });
+    }
+    table();
+}
+
+function activations(editor) {
+    const logs = path.join(editor.run, 'user/logs');
+    const files = fs.readdirSync(logs, { recursive: true }).filter((file) => file.endsWith('Baton.log'));
+    const texts = files.map((file) => fs.readFileSync(path.join(logs, file), 'utf8'));
+    return texts.flatMap((text) => [...text.matchAll(/activated in ([\d.]+) ms/g)].map(([, ms]) => Number(ms)));
+}
+
+async function measureTakeovers([first, second]) {
     const takeovers = [];
+    const [a, b] = (await first.status()) === 'Baton: live' ? [second, first] : [first, second];
     for (let n = 0; n < N_TAKEOVERS; n += 1) {
-        const [to, from] = n % 2 === 0 ? [shop, orders] : [orders, shop];
+        const [to, from] = n % 2 === 0 ? [a, b] : [b, a];
         await to.page.bringToFront();
         await to.statusItem.click();
-        const row = to.page.locator('.quick-input-widget .monaco-list-row', { hasText: 'Take over' }).first();
-        await row.waitFor();
-        const [box, at] = [await row.boundingBox(), Date.now()];
+        const entry = to.page.locator('.quick-input-widget .monaco-list-row', { hasText: 'Take over' }).first();
+        await entry.waitFor();
+        const [box, at] = [await entry.boundingBox(), performance.now()];
         await to.page.mouse.click(box.x + 40, box.y + box.height / 2);
         await Promise.all([to.waitForStatus('live'), from.waitForStatus('standby')]);
-        takeovers.push(Date.now() - at);
+        takeovers.push(performance.now() - at);
     }
-    say('click on "take over" to both status bars', takeovers);
+    // The first click draws the panel for the first time.
+    row('click on "take over" to both status bars', '300 ms', takeovers.slice(2));
+}
 
-    const logs = fs.readdirSync(path.join(editor.run, 'user/logs'), { recursive: true });
-    const texts = logs.filter((file) => file.endsWith('Baton.log')).map((file) => fs.readFileSync(path.join(editor.run, 'user/logs', file), 'utf8'));
-    const activations = texts.flatMap((text) => [...text.matchAll(/activated in ([\d.]+) ms/g)].map(([, ms]) => Number(ms)));
-    if (activations.length > 0) {
-        say('activation', activations);
-    }
-
+async function measureStarts(editor, windows) {
+    const live = editor.status().live;
+    const folder = editor.status().windows.find(({ id }) => id === live).folders[0];
+    const window = windows.find((known) => known.folder === folder);
+    const { page } = window;
     const client = await connect(editor);
+    const isIdle = async () => (await page.locator('.debug-toolbar:visible').count()) === 0;
+    const line = page.locator('.debug-top-stack-frame-line').first();
+    await page.bringToFront();
     await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6 });
-    const [starts, steps] = [[], []];
-    for (let n = 0; n < 6; n += 1) {
-        const at = performance.now();
+    const [byHand, byClient, shown, steps] = [[], [], [], []];
+    for (let n = 0; n <= N_STARTS; n += 1) {
+        await page.locator('.monaco-workbench').click({ position: { x: 640, y: 300 } });
+        let at = performance.now();
+        await page.keyboard.press('F5');
+        await line.waitFor({ timeout: 60_000 });
+        byHand.push(performance.now() - at);
+        await page.keyboard.press('Shift+F5');
+        await until('the editor is idle', isIdle);
+        at = performance.now();
+        const isShown = line.waitFor({ timeout: 60_000 }).then(() => shown.push(performance.now() - at));
         const stop = await client.call('start_debugging', { configuration_name: 'orders' });
-        starts.push(performance.now() - at);
+        byClient.push(performance.now() - at);
+        await isShown;
         const { session_id, thread_id } = stop.stop_event_data;
         for (let step = 0; step < 2; step += 1) {
-            const at = performance.now();
+            at = performance.now();
             await client.call('step_execution', { session_id, thread_id, step_type: 'over' });
             steps.push(performance.now() - at);
         }
-        if (n === 5 && pictures) {
-            await until('the editor shows it', () => orders.page.locator('.debug-top-stack-frame-line').count());
-            await orders.screenshot(path.join(pictures, 'debugging.png'));
-        }
         await client.call('stop_debugging', { session_id });
-        await until('the editor is idle', async () => (await orders.page.locator('.debug-toolbar:visible').count()) === 0);
+        await until('the editor is idle', isIdle);
     }
-    say('start_debugging to the first stop, Node', starts);
-    say('step with its stop event, Node', steps);
     await client.close();
-
-    if (pictures) {
-        await shop.screenshot(path.join(pictures, 'standby.png'));
-        await orders.page.bringToFront();
-        await orders.statusItem.click();
-        await orders.page.locator('.quick-input-widget .monaco-list-row').first().waitFor();
-        await orders.page.screenshot({ path: path.join(pictures, 'panel.png') });
-    }
-} finally {
-    await editor.stop();
+    // The first of each wakes js-debug.
+    row('F5 to the stop shown in the editor, Node', '-', byHand.slice(1));
+    row('`start_debugging` to its answer with that stop', 'F5 + 100 ms', byClient.slice(1));
+    row('`start_debugging` to the stop shown in the editor', 'F5 + 100 ms', shown.slice(1));
+    row('what `start_debugging` takes more than F5', '100 ms', byClient.slice(1).map((ms, n) => ms - byHand[n + 1]));
+    row('`step_execution` with its stop', '-', steps.slice(2));
 }
+
+/** The pictures of docs/images. */
+async function takePictures(folder) {
+    const editor = await Editor.start();
+    try {
+        const orders = await editor.open(editor.project('orders'));
+        const shop = await editor.open(editor.project('shop'));
+        const client = await connect(editor);
+        await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6 });
+        const stop = await client.call('start_debugging', { configuration_name: 'orders' });
+        await orders.page.bringToFront();
+        await until('the editor shows it', () => orders.page.locator('.debug-top-stack-frame-line').count());
+        await orders.screenshot(path.join(folder, 'debugging.png'));
+        await client.call('stop_debugging', { session_id: stop.stop_event_data.session_id });
+        await shop.screenshot(path.join(folder, 'standby.png'));
+        await shop.statusItem.click();
+        await shop.page.locator('.quick-input-widget .monaco-list-row').first().waitFor();
+        await shop.page.screenshot({ path: path.join(folder, 'panel.png') });
+        await client.close();
+    } finally {
+        await editor.stop();
+    }
+}
+
+const pictures = process.argv[2];
+await (pictures ? takePictures(pictures) : measure());
+process.exit(0);

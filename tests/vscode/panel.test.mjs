@@ -1,49 +1,167 @@
-// The panel and its entries, by mouse and by keyboard, in both languages; what the user sees when something is wrong.
+// The panel: every entry by mouse and by keyboard, every command, and what comes into the clipboard.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 
-import { Editor, until } from './editor.mjs';
+import { until } from './editor.mjs';
 import { freePort } from './place.mjs';
+import { stage } from './stage.mjs';
 
-let editor, window;
+const CLIENTS = [
+    ['Claude Code', 'claude-code'], ['Claude Desktop', 'claude-desktop'], ['Cursor', 'cursor'], ['Cline', 'cline'],
+    ['Roo Code', 'roo'], ['VS Code', 'vscode'], ['Windsurf', 'windsurf'], ['Codex', 'codex'],
+    ['Gemini CLI', 'gemini'], ['Zed', 'zed'],
+];
 
-before(async () => {
-    editor = await Editor.start();
+let editor, window, other;
+
+stage(async (start) => {
+    editor = await start();
     window = await editor.open(editor.project('shop'), /live/);
+    other = await editor.open(editor.project('robots'), /standby/);
 });
-after(() => editor?.stop());
 
-test('the tooltip and the panel say who answers, and where', async () => {
+/** Opens the panel and chooses an entry, without the mouse. */
+async function type(...labels) {
+    await window.command('Baton: Open Panel');
+    for (const label of labels) {
+        const row = window.page.locator('.quick-input-widget .monaco-list-row', { hasText: label }).first();
+        await row.waitFor();
+        await window.page.keyboard.type(label);
+        await window.page.locator('.quick-input-widget .monaco-list-row.focused', { hasText: label }).waitFor();
+        await window.page.keyboard.press('Enter');
+    }
+}
+
+/** The clipboard holds what `baton config` prints. */
+async function expectCopied(...args) {
+    const expected = editor.baton('config', ...args);
+    assert.ok(expected.includes('baton'), expected);
+    await until(`the configuration for ${args} is in the clipboard`, async () => (await window.clipboard()).trim() === expected);
+}
+
+async function expectStatus(mine, others) {
+    await window.waitForStatus(mine);
+    await other.waitForStatus(others);
+}
+
+test('the panel says who answers, and where, and has every entry', async () => {
     await window.statusItem.click();
     const panel = window.page.locator('.quick-input-widget');
     await panel.locator('.monaco-list-row').first().waitFor();
     const text = await panel.innerText();
-    for (const part of ['Baton: live', 'Stop', 'Restart', 'Hand over', 'Auto-start is on', 'Change the port', 'Copy a client', 'Show logs', `:${editor.batonPort}/mcp`]) {
+    const entries = ['Stop', 'Restart', 'Hand over', 'Auto-start is on', 'Change the port', 'Copy a client', 'Show logs'];
+    assert.equal(await panel.locator('input').first().getAttribute('placeholder'), 'This window answers AI clients.');
+    for (const part of ['Baton: live', ...entries, `:${editor.batonPort}/mcp`]) {
         assert.ok(text.includes(part), `${part} in ${text}`);
     }
+    assert.ok(!text.includes('Take over'), text);
     await window.page.keyboard.press('Escape');
 });
 
-for (const [label, id] of [['Claude Code', 'claude-code'], ['Codex', 'codex'], ['Claude Desktop', 'claude-desktop']]) {
+test('the tooltip says who answers, and where', async () => {
+    await window.page.bringToFront();
+    await window.statusItem.hover();
+    const tooltip = window.page.locator('.monaco-hover', { hasText: 'This window answers AI clients.' });
+    await tooltip.first().waitFor();
+    assert.match(await tooltip.first().innerText(), new RegExp(`http://127.0.0.1:${editor.batonPort}/mcp`));
+    await window.page.mouse.move(400, 300);
+});
+
+test('with the mouse: stop, start, restart, take over, hand over, auto-start', async () => {
+    await window.choose('Stop');
+    await expectStatus('off', 'standby');
+    await window.choose('Start');
+    await expectStatus('live', 'standby');
+    const { pid } = editor.known(window);
+    await window.choose('Restart');
+    await until('another agent runs', () => editor.known(window) && editor.known(window).pid !== pid);
+    await expectStatus('live', 'standby');
+    assert.equal(await window.page.locator('.notification-toast').count(), 0);
+    await other.choose('Take over');
+    await expectStatus('standby', 'live');
+    await window.choose('Hand over to another window');
+    await window.pick('shop (this window)');
+    await expectStatus('live', 'standby');
+    await window.choose('Auto-start is on');
+    await until('auto-start is off', () => editor.known(window).auto_start === false);
+    await window.choose('Auto-start is off');
+    await until('auto-start is on', () => editor.known(window).auto_start);
+    await expectStatus('live', 'standby');
+});
+
+test('with the keyboard: stop, start, restart, take over, hand over, auto-start', async () => {
+    await type('Stop');
+    await expectStatus('off', 'standby');
+    await type('Start');
+    await expectStatus('live', 'standby');
+    const { pid } = editor.known(window);
+    await type('Restart');
+    await until('another agent runs', () => editor.known(window) && editor.known(window).pid !== pid);
+    await expectStatus('live', 'standby');
+    assert.equal(await window.page.locator('.notification-toast').count(), 0);
+    await type('Hand over to another window', 'robots');
+    await expectStatus('standby', 'live');
+    await type('Take over');
+    await expectStatus('live', 'standby');
+    await type('Auto-start is on');
+    await until('auto-start is off', () => editor.known(window).auto_start === false);
+    await type('Auto-start is off');
+    await until('auto-start is on', () => editor.known(window).auto_start);
+    await expectStatus('live', 'standby');
+});
+
+test('every command is in the palette', async () => {
+    await window.command('Baton: Stop in This Window');
+    await expectStatus('off', 'standby');
+    await window.command('Baton: Start in This Window');
+    await expectStatus('live', 'standby');
+    const { pid } = editor.known(window);
+    await window.command('Baton: Restart in This Window');
+    await until('another agent runs', () => editor.known(window) && editor.known(window).pid !== pid);
+    await expectStatus('live', 'standby');
+    assert.equal(await window.page.locator('.notification-toast').count(), 0);
+    await window.command('Baton: Hand Over to Another Window');
+    await window.pick('robots');
+    await expectStatus('standby', 'live');
+    await window.command('Baton: Take Over');
+    await expectStatus('live', 'standby');
+    await window.command('Baton: Toggle Auto-Start for This Window');
+    await until('auto-start is off', () => editor.known(window).auto_start === false);
+    await window.command('Baton: Toggle Auto-Start for This Window');
+    await until('auto-start is on', () => editor.known(window).auto_start);
+});
+
+for (const [label, id] of CLIENTS) {
     test(`the copied configuration of ${label} is what \`baton config\` prints`, async () => {
         await window.choose('Copy a client');
-        await window.pick(label);
+        await window.pick(label, { begins: true });
         await window.pick('Recommended');
-        const expected = editor.baton('config', id);
-        await until('it is in the clipboard', async () => (await window.clipboard()).trim() === expected);
+        await expectCopied(id);
     });
 }
 
-test('with the keyboard alone: the palette, the panel, an entry', async () => {
-    await window.command('Baton: Open Panel');
-    await window.page.locator('.quick-input-widget .monaco-list-row', { hasText: 'Stop' }).waitFor();
-    await window.page.keyboard.type('Stop');
-    await window.page.keyboard.press('Enter');
-    await window.waitForStatus('off');
-    await window.command('Baton: Start in This Window');
-    await window.waitForStatus('live');
+test('a configuration by HTTP and one by stdio, with the keyboard', async () => {
+    await type('Copy a client', 'Cursor', 'HTTP');
+    await expectCopied('cursor', '--http');
+    assert.match(await window.clipboard(), new RegExp(`127.0.0.1:${editor.batonPort}/mcp`));
+    await type('Copy a client', 'Cursor', 'stdio');
+    await expectCopied('cursor', '--stdio');
+    assert.ok(!(await window.clipboard()).includes(editor.baton('token')));
+});
+
+test('the logs are shown, by mouse and by keyboard', async () => {
+    const panel = window.page.locator('.part.panel');
+    const lines = panel.locator('.view-lines', { hasText: /where\s+this\s+window\s+stands/ });
+    await window.choose('Show logs');
+    await lines.waitFor();
+    await window.command('View: Hide Panel');
+    await panel.waitFor({ state: 'hidden' });
+    await type('Show logs');
+    await lines.waitFor();
+    await window.command('View: Hide Panel');
+    await panel.waitFor({ state: 'hidden' });
 });
 
 test('a port that is no port is refused in the box', async () => {
@@ -56,26 +174,33 @@ test('a port that is no port is refused in the box', async () => {
     await window.page.keyboard.press('Escape');
 });
 
-test('the port is changed with the window open', async () => {
+test('the port is changed with two windows open, and a configuration is offered', async () => {
     const port = await freePort();
-    await window.choose('Change the port');
+    await type('Change the port');
     await window.page.locator('.quick-input-widget input').fill(String(port));
     await window.page.keyboard.press('Enter');
     await until('the coordinator is there', () => editor.status().port === port);
-    await window.page.locator('.notification-toast', { hasText: 'Your clients need the new URL' }).first().waitFor();
-    await window.waitForStatus('live');
-    assert.equal(editor.status().windows.length, 1);
+    const toast = window.page.locator('.notification-toast', { hasText: 'Your clients need the new URL' }).first();
+    await toast.waitFor();
+    await expectStatus('live', 'standby');
+    assert.equal(editor.status().windows.length, 2);
+    await toast.getByText('Copy a client', { exact: false }).first().click();
+    await window.pick('Codex', { begins: true });
+    await window.pick('HTTP');
+    await expectCopied('codex', '--http');
+    assert.match(await window.clipboard(), new RegExp(`127.0.0.1:${port}/mcp`));
 });
 
 test('an agent that is killed is started again', async () => {
-    const { pid } = editor.status().windows[0];
+    const { pid } = editor.known(window);
     process.kill(pid, 'SIGKILL');
-    await until('another agent runs', () => editor.status().windows[0]?.pid !== pid && editor.status().windows.length === 1);
-    await window.waitForStatus('live');
+    await until('another agent runs', () => editor.known(window) && editor.known(window).pid !== pid);
+    await expectStatus('live', 'standby');
 });
 
 test('a window that is closed takes its agent along', async () => {
-    const { pid } = editor.status().windows[0];
+    const { pid } = editor.known(window);
     await window.close();
-    await until('the agent has ended', () => !fs.existsSync(`/proc/${pid}`), 5_000);
+    await until('the agent has ended', () => !fs.existsSync(`/proc/${pid}`));
+    await other.waitForStatus('live');
 });

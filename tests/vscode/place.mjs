@@ -12,11 +12,11 @@ export const CODE_SERVER = path.join(CACHE, 'vscode/cs/node_modules/code-server'
 export const BIN = process.env.BATON_TEST_BIN ?? path.join(ROOT, 'target/debug');
 export const EXTENSION = path.join(ROOT, 'vscode-shim');
 export const FIXTURES = path.join(ROOT, 'tests/fixtures/projects');
+/** The package that the task made. */
+export const VSIX = process.env.BATON_TEST_VSIX;
 export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 export const playwright = createRequire(path.join(CACHE, 'vscode/pw/'))('playwright-core');
-/** The official client of the session era. */
-export const mcp = (file) => import(path.join(CACHE, 'node/node_modules/@modelcontextprotocol/sdk/dist/esm', file));
 
 export function freePort() {
     return new Promise((resolve, reject) => {

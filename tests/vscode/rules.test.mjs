@@ -2,156 +2,291 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { after, before, test } from 'node:test';
+import path from 'node:path';
+import { test } from 'node:test';
 
-import { Editor, until } from './editor.mjs';
+import { connect } from './client.mjs';
+import { until } from './editor.mjs';
+import { hostOf, isAlive, isStopped } from './processes.mjs';
+import { stage } from './stage.mjs';
 
-let editor, a, b, c;
+let editor, a, b, c, client;
 
-before(async () => {
-    editor = await Editor.start();
-    a = await editor.open(editor.project('shop', 'a'));
-    b = await editor.open(editor.project('shop', 'b'));
-    c = await editor.open(editor.project('shop', 'c'));
-});
-after(() => editor?.stop());
+stage(
+    async (start) => {
+        editor = await start();
+        a = await editor.open(editor.project('orders', 'a'));
+        b = await editor.open(editor.project('orders', 'b'));
+        c = await editor.open(editor.project('orders', 'c'));
+        client = await connect(editor);
+    },
+    () => client?.close(),
+);
 
-/** Waits until the status bars say this. */
-async function expectStatus(windows, words) {
-    for (const [index, window] of windows.entries()) {
-        await window.waitForStatus(words[index], 20_000);
+/** Waits until the status bars of a, b and c say this; those of closed windows are left out. */
+async function expectStatus(...words) {
+    for (const [index, window] of [a, b, c].entries()) {
+        if (words[index] !== null) {
+            await window.waitForStatus(words[index]);
+        }
     }
 }
 
-test('R1, R2: the first window is live, later ones yield', () => expectStatus([a, b, c], ['live', 'standby', 'standby']));
+/** Makes sure that the test begins with b live and the others standby. */
+async function begin() {
+    await until('three windows', () => editor.status().windows.length === 3);
+    for (const window of [a, c, b]) {
+        if (window === b || !/standby/.test(await window.status())) {
+            editor.baton('take', editor.known(window).id);
+        }
+    }
+    await expectStatus('standby', 'live', 'standby');
+}
+
+test('R1, R2: the first window is live, later ones yield', async () => {
+    await expectStatus('live', 'standby', 'standby');
+    assert.deepEqual(
+        editor.status().windows.map(({ name, state, kind }) => [name, state, kind]).sort(),
+        [['a', 'live', 'vscode'], ['b', 'standby', 'vscode'], ['c', 'standby', 'vscode']],
+    );
+});
 
 test('R4: taking over makes a window live at once, the other one yields', async () => {
     await b.choose('Take over');
-    await expectStatus([a, b, c], ['standby', 'live', 'standby']);
+    await expectStatus('standby', 'live', 'standby');
 });
 
 test('R5: a stopped window is off, and nobody is promoted', async () => {
     await b.choose('Stop');
-    await expectStatus([a, b, c], ['standby', 'off', 'standby']);
+    await expectStatus('standby', 'off', 'standby');
     assert.equal(editor.status().live, null);
 });
 
 test('R4: starting a window that is off makes it live', async () => {
     await b.choose('Start');
-    await expectStatus([a, b, c], ['standby', 'live', 'standby']);
+    await expectStatus('standby', 'live', 'standby');
+});
+
+test('R5: a standby window that is stopped is off, and the live one stays', async () => {
+    await c.choose('Stop');
+    await expectStatus('standby', 'live', 'off');
+    await c.choose('Start');
+    await expectStatus('standby', 'standby', 'live');
+    await b.choose('Take over');
+    await expectStatus('standby', 'live', 'standby');
 });
 
 test('R7: a restarted window is live again, with a new term', async () => {
+    await begin();
     const before = editor.status();
     await b.choose('Restart');
     await until('a new term', () => {
         const { term, live } = editor.status();
         return live === before.live && term[1] > before.term[1];
     });
-    await expectStatus([a, b, c], ['standby', 'live', 'standby']);
+    await expectStatus('standby', 'live', 'standby');
+});
+
+test('R7: a standby window that is restarted is standby again', async () => {
+    const { pid } = editor.known(a);
+    await a.choose('Restart');
+    await until('another agent runs', () => editor.known(a) && editor.known(a).pid !== pid);
+    await expectStatus('standby', 'live', 'standby');
 });
 
 test('R8: auto-start switched off: a standby window goes off, a live one stays live', async () => {
     await c.choose('Auto-start is on');
-    await c.waitForStatus('off');
+    await expectStatus('standby', 'live', 'off');
     await b.choose('Auto-start is on');
-    await until('auto-start of the live window is off', () => {
-        const { windows, live } = editor.status();
-        return windows.find(({ id }) => id === live).auto_start === false;
-    });
-    await expectStatus([a, b, c], ['standby', 'live', 'off']);
-    await c.choose('Auto-start is off');
+    await until('auto-start of the live window is off', () => editor.known(b).auto_start === false);
+    await expectStatus('standby', 'live', 'off');
+});
+
+test('R4: taken over, a live window whose auto-start is off goes off', async () => {
+    await a.choose('Take over');
+    await expectStatus('live', 'off', 'off');
+});
+
+test('R8: auto-start switched on while another is live: it yields; while nobody is: it is live', async () => {
     await b.choose('Auto-start is off');
-    await expectStatus([a, b, c], ['standby', 'live', 'standby']);
+    await expectStatus('live', 'standby', 'off');
+    await a.choose('Auto-start is on');
+    await until('auto-start is off', () => editor.known(a).auto_start === false);
+    await b.choose('Stop');
+    await a.choose('Stop');
+    await expectStatus('off', 'off', 'off');
+    await c.choose('Auto-start is off');
+    await expectStatus('off', 'off', 'live');
+    await a.choose('Auto-start is off');
+    await b.choose('Take over', 'Start');
+    await expectStatus('standby', 'live', 'standby');
+});
+
+test('R8: auto-start switched in the settings of the workspace', async () => {
+    const settings = path.join(c.folder, '.vscode/settings.json');
+    fs.writeFileSync(settings, '{ "baton.autoStart": false }');
+    await expectStatus('standby', 'live', 'off');
+    fs.rmSync(settings);
+    await expectStatus('standby', 'live', 'standby');
+});
+
+test('R3: a window whose workspace says no auto-start is off, and no rule makes it live', async () => {
+    await begin();
+    const folder = editor.project('orders', 'quiet');
+    fs.writeFileSync(path.join(folder, '.vscode/settings.json'), '{ "baton.autoStart": false }');
+    const quiet = await editor.open(folder);
+    await quiet.waitForStatus('off');
+    await expectStatus('standby', 'live', 'standby');
+    for (const window of [a, b, c]) {
+        await window.choose('Stop');
+    }
+    await expectStatus('off', 'off', 'off');
+    const again = await editor.open(folder);
+    await again.waitForStatus('off');
+    await quiet.waitForStatus('off');
+    assert.equal(editor.status().live, null);
+    await Promise.all([again.close(), quiet.close()]);
+    for (const window of [a, c, b]) {
+        await window.choose('Start');
+        await window.waitForStatus('live');
+    }
+    await expectStatus('standby', 'live', 'standby');
 });
 
 test('R6: a live window that is reloaded keeps its id; back within five seconds it is live', async () => {
+    await begin();
     const before = editor.status();
+    // Another window is not promoted while the place is held, however long the reload takes on a busy machine.
     const goneAt = Date.now();
     await b.page.reload();
-    await b.waitForStatus(/^Baton: (live|standby)$/, 60_000);
+    await b.waitForStatus(/^Baton: (live|standby)$/);
     const ms = Date.now() - goneAt;
     const ids = (status) => status.windows.map(({ id }) => id);
+    await until('three windows', () => editor.status().windows.length === 3);
     assert.deepEqual(ids(editor.status()), ids(before));
     if (ms < 5_000) {
-        assert.equal(editor.status().live, before.live);
+        await expectStatus('standby', 'live', 'standby');
+    } else {
+        await b.choose('Take over', 'Restart');
+        await expectStatus('standby', 'live', 'standby');
     }
-    await b.choose(/Take over|Restart/);
-    await expectStatus([a, b, c], ['standby', 'live', 'standby']);
+});
+
+test('R6: a standby window that is reloaded changes nothing for the others', async () => {
+    await begin();
+    const { live } = editor.status();
+    const { id } = editor.known(a);
+    await a.page.reload();
+    await expectStatus('standby', 'live', 'standby');
+    assert.equal(editor.status().live, live);
+    assert.equal(editor.known(a).id, id);
 });
 
 test('a handover to another window through the panel', async () => {
+    await begin();
     await b.choose('Hand over to another window');
     await b.pick('c,', { begins: true });
-    await expectStatus([a, b, c], ['standby', 'standby', 'live']);
-});
-
-test('R6: a live window that is closed is followed by the one focused last', async () => {
-    await c.close();
-    await until('another one is live', async () => (await a.status()) === 'Baton: live' || (await b.status()) === 'Baton: live', 20_000);
-    assert.equal(editor.status().windows.length, 2);
+    await expectStatus('standby', 'standby', 'live');
 });
 
 test('R9: a new coordinator leaves the live window live', async () => {
+    await begin();
+    await c.choose('Take over');
+    await expectStatus('standby', 'standby', 'live');
     const before = editor.status();
-    process.kill(before.pid, 'SIGKILL');
+    editor.killCoordinator();
     await until('another coordinator runs, with the same windows', () => {
         const now = editor.status();
-        return now.running && now.pid !== before.pid && now.windows.length === 2 && now.live === before.live;
+        return now.running && now.pid !== before.pid && now.windows.length === 3 && now.live === before.live;
     });
+    assert.ok(editor.status().generation > before.generation);
+    await expectStatus('standby', 'standby', 'live');
 });
 
-test('R12: with followFocus a standby window that is focused becomes live', async () => {
+test('R12: with followFocus a standby window that is focused becomes live; R11: not while a client debugs', async () => {
+    await Promise.all([a.followFocus(), b.followFocus(), c.followFocus()]);
+    await c.page.bringToFront();
     editor.baton('settings', 'follow_focus', 'true');
-    const [live, other] = (await a.status()) === 'Baton: live' ? [a, b] : [b, a];
-    await Promise.all([a.followFocus(), b.followFocus()]);
-    await live.page.bringToFront();
-    await other.page.bringToFront();
-    await other.waitForStatus('live', 20_000);
-    await live.waitForStatus('standby', 20_000);
+    await b.page.bringToFront();
+    await expectStatus('standby', 'live', 'standby');
+
+    await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
+    const { stop_event_data: stop } = await client.call('start_debugging', { configuration_name: 'bill' });
+    const { last_focus: before } = editor.known(a);
+    await a.page.bringToFront();
+    await until('the focus is known', () => editor.known(a).last_focus !== before);
+    // The rule waits for a second of focus; a call that takes longer than that ends with nothing having moved.
+    await client.call('continue_debugging', { session_id: stop.session_id, thread_id: stop.thread_id });
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    await expectStatus('standby', 'live', 'standby');
+    await client.call('stop_debugging', { session_id: stop.session_id });
+    await expectStatus('live', 'standby', 'standby');
+    await client.call('remove_breakpoint', { clear_all: true });
     editor.baton('settings', 'follow_focus', 'false');
 });
 
-test('R10: a live window whose extension host is stopped is followed by another; back again, it yields', async () => {
-    const { live, windows } = editor.status();
-    const [hung, other] = (await a.status()) === 'Baton: live' ? [a, b] : [b, a];
-    const agent = windows.find(({ id }) => id === live).pid;
-    const host = parentOf(agent);
+test('R10: a short silence changes nothing; a live window that hangs is followed by another; back again, it yields', async () => {
+    const host = hostOf(editor.known(a).pid);
     process.kill(host, 'SIGSTOP');
     try {
-        await other.waitForStatus('live', 20_000);
+        await until('it is stopped', () => isStopped(host));
+        await until('it is suspect', () => editor.known(a).responsive === false);
+        assert.equal(editor.status().live, editor.known(a).id);
     } finally {
         process.kill(host, 'SIGCONT');
     }
-    await hung.waitForStatus('standby', 20_000);
-    await other.waitForStatus('live');
+    await until('it answers again', () => editor.known(a).responsive);
+    await expectStatus('live', 'standby', 'standby');
+
+    process.kill(host, 'SIGSTOP');
+    try {
+        await until('another one is live', async () => /live/.test(await b.status()) || /live/.test(await c.status()));
+    } finally {
+        process.kill(host, 'SIGCONT');
+    }
+    const words = /live/.test(await b.status()) ? ['live', 'standby'] : ['standby', 'live'];
+    await expectStatus('standby', ...words);
 });
 
 test('the extension host is killed: its agent ends within two seconds, and the window is back under its id', async () => {
-    const { live, windows } = editor.status();
-    const agent = windows.find(({ id }) => id === live).pid;
-    process.kill(parentOf(agent), 'SIGKILL');
-    await until('the agent has ended with its host', () => !isAlive(agent), 2_000);
+    await a.choose('Take over', 'Restart');
+    await expectStatus('live', 'standby', 'standby');
+    const { id, pid } = editor.known(a);
+    process.kill(hostOf(pid), 'SIGKILL');
+    const killedAt = Date.now();
+    await until('the agent has ended with its host', () => !isAlive(pid));
+    assert.ok(Date.now() - killedAt < 4_000, `after ${Date.now() - killedAt} ms`);
     await until('the window is back', () => {
-        const now = editor.status().windows.find(({ id }) => id === live);
-        return now !== undefined && now.pid !== agent;
+        const now = editor.known(a);
+        return now !== undefined && now.id === id && now.pid !== pid;
     });
 });
 
-function parentOf(pid) {
-    return Number(readStat(pid)[1]);
-}
+test('R6: a live window that is closed is followed by a standby one; with none left nobody is live', async () => {
+    await c.choose('Take over', 'Restart');
+    await expectStatus('standby', 'standby', 'live');
+    await c.close();
+    await until('another one is live', async () => /live/.test(await a.status()) || /live/.test(await b.status()));
+    assert.equal(editor.status().windows.length, 2);
+    await b.choose('Take over', 'Restart');
+    await expectStatus('standby', 'live', null);
+    await a.choose('Stop');
+    await expectStatus('off', 'live', null);
+    await b.close();
+    await until('nobody is live, and nobody is awaited', () => {
+        const { live, awaiting, windows } = editor.status();
+        return live === null && awaiting === null && windows.length === 1;
+    });
+    await expectStatus('off', null, null);
+});
 
-function isAlive(pid) {
-    try {
-        return readStat(pid)[0] !== 'Z';
-    } catch {
-        return false;
-    }
-}
-
-/** State, parent, ... of a process: what follows its name. */
-function readStat(pid) {
-    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-}
+test('R9: the live window and the coordinator go at the same moment: the standby one follows after a lease', async () => {
+    await a.choose('Start');
+    b = await editor.open(b.folder);
+    await expectStatus('live', 'standby', null);
+    process.kill(hostOf(editor.known(a).pid), 'SIGKILL');
+    const closing = a.close();
+    editor.killCoordinator();
+    await closing;
+    await expectStatus(null, 'live', null);
+});

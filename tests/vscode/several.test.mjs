@@ -3,23 +3,20 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 
 import { connect } from './client.mjs';
-import { Editor } from './editor.mjs';
+import { until } from './editor.mjs';
+import { stage } from './stage.mjs';
 
 let editor, first, second, client;
 
-before(async () => {
-    editor = await Editor.start();
+stage(async (start) => {
+    editor = await start();
     first = await editor.open(editor.project('orders', 'first'), /live/);
     second = await editor.open(editor.project('orders', 'second'), /standby/);
-    client = await connect(editor);
-});
-after(async () => {
-    await client?.close();
-    await editor?.stop();
-});
+    client = await connect(editor, 'python');
+}, () => client?.close());
 
 let inFirst;
 
@@ -53,11 +50,44 @@ test('with routing "any" the session of the other window is reached by its handl
     editor.baton('settings', 'routing', 'live');
 });
 
+test('both windows debug, and the user presses continue in one and stop in the other', async () => {
+    editor.baton('settings', 'routing', 'any');
+    const inBoth = await Promise.all(['first', 'second'].map((name) => {
+        return client.call('set_breakpoint', { window: name, file_path: 'bill.py', line_number: 9 });
+    }));
+    assert.deepEqual(inBoth.map(({ status }) => status), ['success', 'success'], JSON.stringify(inBoth));
+    const here = await client.call('start_debugging', { window: 'first', configuration_name: 'bill' });
+    assert.equal(here.status, 'stopped', JSON.stringify(here));
+    const waiting = client.call('start_debugging', { window: 'second', configuration_name: 'wait' });
+    await until('both debug', () => editor.status().windows.every(({ debug_sessions }) => debug_sessions.length === 1));
+    await second.toolbar().waitFor();
+
+    // The user continues in the first window, which stops again; the client goes on from there.
+    const { session_id, thread_id } = here.stop_event_data;
+    await first.press('continue');
+    const next = await until('the next stop', async () => {
+        const step = await client.call('step_execution', { session_id, thread_id, step_type: 'out' });
+        return step.status === 'stopped' ? step : undefined;
+    });
+    assert.ok(next.stop_event_data.source.path.startsWith(first.folder), JSON.stringify(next));
+
+    // The user stops the second one: the call that waits there hears of it, and the first is as it was.
+    await second.press('stop');
+    const interrupted = await waiting;
+    assert.equal(interrupted.status, 'interrupted', JSON.stringify(interrupted));
+    const step = await client.call('step_execution', { session_id, thread_id, step_type: 'over' });
+    assert.equal(step.status, 'stopped', JSON.stringify(step));
+    const ended = await client.call('stop_debugging', { session_id });
+    assert.equal(ended.status, 'success', JSON.stringify(ended));
+    await Promise.all(['first', 'second'].map((name) => client.call('remove_breakpoint', { window: name, clear_all: true })));
+    editor.baton('settings', 'routing', 'live');
+});
+
 test('an AI client asks for another window, and the user allows it there', async () => {
     await first.page.bringToFront();
     const asking = client.call('activate_window', { window: 'first' });
     const toast = first.page.locator('.notification-toast', { hasText: 'asks to work in this window' }).first();
-    await toast.waitFor({ timeout: 10_000 });
+    await toast.waitFor();
     await toast.getByText('Allow', { exact: true }).click();
     const answer = await asking;
     assert.notEqual(answer.status, 'error', JSON.stringify(answer));
@@ -94,8 +124,8 @@ test('a window without a folder works, and says that it has no launch.json', asy
 });
 
 test('a broken launch.json is told with its line', async () => {
-    await second.choose('Take over').catch(() => {});
-    await second.waitForStatus('live', 20_000);
+    editor.baton('take', editor.known(second).id);
+    await second.waitForStatus('live');
     fs.writeFileSync(path.join(second.folder, '.vscode/launch.json'), '{ "configurations": [\n { "name" }\n] }');
     const answer = await client.call('start_debugging', { configuration_name: 'bill' });
     assert.equal(answer.code, 'launch_json_broken', JSON.stringify(answer));

@@ -5,9 +5,17 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import * as readline from 'node:readline';
 import * as vscode from 'vscode';
-import { type MessageConnection, type RequestType, createMessageConnection } from 'vscode-jsonrpc/node';
+import {
+    ErrorCodes,
+    type MessageConnection,
+    type NotificationType,
+    type RequestType,
+    ResponseError,
+    createMessageConnection,
+} from 'vscode-jsonrpc/node';
 
-import { type Log, logAgentLine, reason } from './log';
+import { type Log, logAgentLine } from './log';
+import { reason } from './problems';
 import { Beat, EXIT_RESTART, HEARTBEAT_MS, type Problem, type Standing, StandingChanged } from './protocol';
 
 /** Pauses before a crashed agent is started again, in milliseconds; the last one is repeated. */
@@ -16,35 +24,43 @@ const PAUSES_MS = [100, 500, 2_000, 5_000, 15_000, 30_000];
 const GOOD_AFTER_MS = 30_000;
 /** The agent ends within this time of its input; then it is killed. */
 const END_MS = 1_800;
+/** The agent's first message takes milliseconds; on a busy machine a second or two. */
+const SILENT_AFTER_MS = 15_000;
 /** Crashes in a row before the user is told. */
 const N_QUIET_CRASHES = 1;
 
-/** What the status bar shows: what the agent says, or why there is nothing to say. */
-export type View =
-    | { kind: 'starting' }
-    | { kind: 'standing'; standing: Standing }
-    | { kind: 'error'; problem: Problem };
-
 export interface AgentOptions {
     window: string;
-    binaries: () => Promise<string>;
+    version: string;
+    /** The folder with the programs; `anew` when what is there does not work. */
+    binaries: (anew: boolean) => Promise<string>;
     autoStart: () => boolean;
     /** Handlers of what the agent asks; called for every new connection, before it listens. */
     serve: (connection: MessageConnection) => void;
     /** Called once the agent listens. */
-    greet: (connection: MessageConnection) => void;
+    greet: () => void;
+}
+
+/** There is no agent to answer at this moment. */
+export class AgentGone extends Error {
+    constructor() {
+        super(vscode.l10n.t('Baton is not running in this window yet; try again in a moment.'));
+    }
 }
 
 export class Agent implements vscode.Disposable {
+    /** What the agent says; nothing while it starts. */
+    standing: Standing | undefined;
+    /** What keeps it from working. */
+    problem: Problem | undefined;
     private child: ChildProcess | undefined;
     private connection: MessageConnection | undefined;
     private retry: NodeJS.Timeout | undefined;
+    private silence: NodeJS.Timeout | undefined;
     private nCrashes = 0;
     private ended = false;
     private restarting = false;
-    private current: View = { kind: 'starting' };
-    private readonly changes = new vscode.EventEmitter<View>();
-    private readonly beats: NodeJS.Timeout;
+    private readonly changes = new vscode.EventEmitter<void>();
     private readonly subscriptions: vscode.Disposable[];
     readonly onChange = this.changes.event;
 
@@ -54,51 +70,51 @@ export class Agent implements vscode.Disposable {
     ) {
         // A timer of this event loop: when it does not run, this window does not answer, and the agent must not
         // pretend that it does.
-        this.beats = setInterval(() => this.beat(), HEARTBEAT_MS);
+        const beats = setInterval(() => this.beat(), HEARTBEAT_MS);
         this.subscriptions = [
+            { dispose: () => clearInterval(beats) },
             vscode.window.onDidChangeWindowState(() => this.beat()),
             vscode.workspace.onDidChangeWorkspaceFolders(() => this.beat()),
             vscode.workspace.onDidGrantWorkspaceTrust(() => this.beat()),
+            this.changes,
         ];
-    }
-
-    get view(): View {
-        return this.current;
-    }
-
-    get standing(): Standing | undefined {
-        return this.current.kind === 'standing' ? this.current.standing : undefined;
     }
 
     /** Asks the agent something; an error is a sentence for the user. */
     async request<P, A>(type: RequestType<P, A, void>, params: P): Promise<A> {
         if (this.connection === undefined) {
-            throw new Error(vscode.l10n.t('Baton is not running in this window yet; try again in a moment.'));
+            throw new AgentGone();
         }
-        return this.connection.sendRequest(type, params);
+        try {
+            return await this.connection.sendRequest(type, params);
+        } catch (error) {
+            const isAnswer = error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected;
+            throw isAnswer ? error : new AgentGone();
+        }
     }
 
-    async start(): Promise<void> {
+    async start(anew = false): Promise<void> {
         if (this.ended || this.child !== undefined) {
             return;
         }
         clearTimeout(this.retry);
-        this.show({ kind: 'starting' });
+        this.show(undefined, undefined);
         try {
-            this.spawn(path.join(await this.options.binaries(), 'baton-agent'));
+            this.spawn(path.join(await this.options.binaries(anew), 'baton-agent'));
         } catch (error) {
             this.fail('agent_cannot_start', reason(error));
         }
     }
 
-    /** Starts the agent anew, now. */
+    /** Starts the agent anew, now; when it did not work, with a fresh copy of the programs. */
     async restart(): Promise<void> {
         this.nCrashes = 0;
+        const anew = this.problem !== undefined;
         if (this.child === undefined) {
-            await this.start();
+            await this.start(anew);
         } else {
             this.restarting = true;
-            this.child.stdin?.end();
+            this.endInput(this.child);
         }
     }
 
@@ -122,23 +138,33 @@ export class Agent implements vscode.Disposable {
             this.child = undefined;
             this.connection?.dispose();
             this.connection = undefined;
+            clearTimeout(this.silence);
             if (Date.now() - startedAt > GOOD_AFTER_MS) {
                 this.nCrashes = 0;
             }
             this.onEnd(failure, code, signal);
         });
-        this.connect(child);
-    }
-
-    private connect(child: ChildProcess): void {
-        const connection = createMessageConnection(child.stdout!, child.stdin!);
+        const connection = createMessageConnection(child.stdout, child.stdin);
         this.connection = connection;
         connection.onError(([error]) => this.log.warn(`channel: ${error.message}`));
-        connection.onNotification(StandingChanged, (standing) => this.show({ kind: 'standing', standing }));
+        connection.onNotification(StandingChanged, (standing) => this.onStanding(standing));
+        this.silence = setTimeout(() => this.fail('agent_silent'), SILENT_AFTER_MS);
         this.options.serve(connection);
         connection.listen();
         this.beat();
-        this.options.greet(connection);
+        this.options.greet();
+    }
+
+    private onStanding(standing: Standing): void {
+        clearTimeout(this.silence);
+        const { version } = this.options;
+        if (standing.version === version) {
+            this.show(standing, standing.problem ?? undefined);
+        } else if (this.child !== undefined) {
+            // It is told of in the end, and not run again by itself.
+            this.fail('other_version', standing.version ?? '', version);
+            this.endInput(this.child);
+        }
     }
 
     private onEnd(failure: string | undefined, code: number | null, signal: string | null): void {
@@ -146,69 +172,80 @@ export class Agent implements vscode.Disposable {
             return;
         }
         if (code === EXIT_RESTART || this.restarting) {
+            const anew = this.restarting && this.problem !== undefined;
             this.restarting = false;
-            void this.start();
+            void this.start(anew);
+            return;
+        }
+        if (this.problem?.code === 'other_version') {
             return;
         }
         const how = failure ?? (signal === null ? `exit code ${code}` : `signal ${signal}`);
         this.log.error(`the agent ended: ${how}`);
         const pause = PAUSES_MS[Math.min(this.nCrashes, PAUSES_MS.length - 1)]!;
         this.nCrashes += 1;
-        if (failure !== undefined || this.nCrashes > N_QUIET_CRASHES) {
-            this.fail(failure === undefined ? 'agent_ended' : 'agent_cannot_start', how);
+        if (failure !== undefined) {
+            this.fail('agent_cannot_start', failure);
+        } else if (this.nCrashes > N_QUIET_CRASHES) {
+            this.fail('agent_ended', how);
         } else {
-            this.show({ kind: 'starting' });
+            this.show(undefined, undefined);
         }
         this.retry = setTimeout(() => void this.start(), pause);
     }
 
-    private fail(code: string, how: string): void {
-        const message =
-            code === 'agent_ended'
-                ? vscode.l10n.t('Baton\'s agent ended unexpectedly ({0}); it is being started again.', how)
-                : vscode.l10n.t('Baton\'s agent cannot be started: {0}', how);
-        this.show({ kind: 'error', problem: { code, message } });
+    private fail(code: string, ...args: string[]): void {
+        this.show(undefined, { code, message: code, args });
     }
 
     private beat(): void {
-        void this.connection
-            ?.sendNotification(Beat, {
-                focused: vscode.window.state.focused,
-                name: windowName(),
-                folders: localFolders(),
-                trusted: vscode.workspace.isTrusted,
-            })
-            .catch(() => undefined);
+        tell(this.connection, Beat, {
+            focused: vscode.window.state.focused,
+            name: windowName(),
+            folders: localFolders(),
+            trusted: vscode.workspace.isTrusted,
+        });
     }
 
-    private show(view: View): void {
-        this.current = view;
-        this.changes.fire(view);
+    private show(standing: Standing | undefined, problem: Problem | undefined): void {
+        this.standing = standing;
+        this.problem = problem;
+        this.changes.fire();
+    }
+
+    /** The agent ends with its input. */
+    private endInput(child: ChildProcess): void {
+        const kill = setTimeout(() => child.kill('SIGKILL'), END_MS);
+        child.once('close', () => clearTimeout(kill));
+        child.stdin?.end();
     }
 
     /** Ends the agent; resolves when it has ended. */
     async end(): Promise<void> {
         this.dispose();
         const child = this.child;
-        if (child === undefined) {
-            return;
-        }
-        await new Promise<void>((resolve) => {
-            const kill = setTimeout(() => child.kill('SIGKILL'), END_MS);
-            child.once('close', () => {
-                clearTimeout(kill);
-                resolve();
+        if (child !== undefined) {
+            await new Promise<void>((resolve) => {
+                child.once('close', () => resolve());
+                this.endInput(child);
             });
-            child.stdin?.end();
-        });
+        }
     }
 
     dispose(): void {
         this.ended = true;
-        clearInterval(this.beats);
         clearTimeout(this.retry);
+        clearTimeout(this.silence);
         this.subscriptions.forEach((subscription) => subscription.dispose());
-        this.changes.dispose();
+    }
+}
+
+/** Tells an agent something. One that is gone hears everything again when it is back. */
+export function tell<P>(connection: MessageConnection | undefined, type: NotificationType<P>, params: P): void {
+    try {
+        void connection?.sendNotification(type, params).catch(() => undefined);
+    } catch {
+        // A connection that has closed throws instead of failing.
     }
 }
 

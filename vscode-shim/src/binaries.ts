@@ -8,8 +8,8 @@ import * as vscode from 'vscode';
 
 const PROGRAMS = ['baton', 'baton-agent'];
 
-/** The folder with both programs, ready to run. */
-export async function installBinaries(context: vscode.ExtensionContext): Promise<string> {
+/** The folder with both programs, ready to run; `anew` when what is there does not work. */
+export async function installBinaries(context: vscode.ExtensionContext, anew: boolean): Promise<string> {
     const named = process.env['BATON_BIN_DIR'];
     if (named) {
         return named;
@@ -19,6 +19,9 @@ export async function installBinaries(context: vscode.ExtensionContext): Promise
     const print = createHash('sha256').update(stats.map((stat) => `${stat.size} ${stat.mtimeMs}`).join());
     const version = `${context.extension.packageJSON.version}-${print.digest('hex').slice(0, 8)}`;
     const to = path.join(context.globalStorageUri.fsPath, 'bin', version);
+    if (anew) {
+        await fs.rm(to, { recursive: true, force: true });
+    }
     if (!(await exists(path.join(to, PROGRAMS[1]!)))) {
         await copy(from, to);
     }

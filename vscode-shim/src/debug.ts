@@ -4,8 +4,10 @@
 import * as vscode from 'vscode';
 import type { MessageConnection, NotificationType } from 'vscode-jsonrpc/node';
 
-import { isOnDisk } from './agent';
-import { type Log, reason } from './log';
+import { isOnDisk, tell } from './agent';
+import { type DapMessage, StopFocus } from './focus';
+import type { Log } from './log';
+import { reason, warn } from './problems';
 import {
     AddEditorBreakpoint,
     type EditorBreakpoint,
@@ -31,13 +33,6 @@ const EVENTS = new Set(['stopped', 'continued', 'thread', 'output', 'exited', 't
 const RESPONSES = new Set(['initialize', 'setBreakpoints', 'launch', 'attach']);
 const REQUESTS = new Set(['setBreakpoints', 'continue', 'next', 'stepIn', 'stepOut', 'disconnect', 'terminate']);
 
-interface DapMessage {
-    type: string;
-    event?: string;
-    command?: string;
-    body?: { category?: string };
-}
-
 type Configuration = vscode.DebugConfiguration;
 interface Compound {
     name: string;
@@ -47,9 +42,18 @@ type Found =
     | { kind: 'configuration'; folder: vscode.WorkspaceFolder | undefined; configuration: Configuration }
     | { kind: 'compound'; folder: vscode.WorkspaceFolder | undefined; compound: Compound };
 
+/** A session of the editor, whoever started it. */
+interface Known {
+    session: vscode.DebugSession;
+    focus: StopFocus;
+    /** What an agent that comes later has to hear: what the adapter can, and where the program stands. */
+    capabilities?: DapMessage;
+    stopped?: DapMessage | undefined;
+}
+
 export class EditorDebugger implements vscode.Disposable {
     private connection: MessageConnection | undefined;
-    private readonly sessions = new Map<string, vscode.DebugSession>();
+    private readonly sessions = new Map<string, Known>();
     /** Compounds under way: their sessions carry no mark of ours and are known by name. */
     private readonly compounds = new Map<string, Set<string>>();
     private readonly subscriptions: vscode.Disposable[];
@@ -72,7 +76,7 @@ export class EditorDebugger implements vscode.Disposable {
             const known = this.sessions.get(session);
             // Without a session VS Code would end all of them.
             if (known !== undefined) {
-                await vscode.debug.stopDebugging(known);
+                await vscode.debug.stopDebugging(known.session);
             }
             return {};
         });
@@ -90,11 +94,16 @@ export class EditorDebugger implements vscode.Disposable {
     /** Tells a new agent what there is already. */
     greet(): void {
         this.tellBreakpoints();
+        for (const { session, capabilities, stopped } of this.sessions.values()) {
+            this.tellBegan(session);
+            [capabilities, stopped].forEach((message) => message && this.tellMessage(session, message, true));
+        }
     }
 
     private async start(wish: EditorStart): Promise<EditorStarted> {
         if (!vscode.workspace.isTrusted) {
-            return failure('untrusted', 'The workspace is not trusted, so nothing is debugged in it; ask the user to trust it.');
+            void warn({ code: 'untrusted', message: '' });
+            return failure('untrusted', 'The workspace is not trusted, so nothing is debugged in it; the user was asked to trust it.');
         }
         const found = wish.configuration ? fromWish(wish) : find(wish);
         if (found === undefined) {
@@ -142,15 +151,40 @@ export class EditorDebugger implements vscode.Disposable {
         if (known === undefined) {
             return { refusal: 'the session has ended' };
         }
+        known.focus.onClient(command);
         try {
-            return { body: await known.customRequest(command, args) };
+            return { body: await known.session.customRequest(command, args) };
         } catch (error) {
             return { refusal: reason(error) };
         }
     }
 
     private track(session: vscode.DebugSession): vscode.DebugAdapterTracker {
-        this.sessions.set(session.id, session);
+        const parent = session.parentSession && this.sessions.get(session.parentSession.id);
+        const isClients = this.startOf(session) !== null || parent?.focus.isClients === true;
+        const known: Known = { session, focus: new StopFocus(session, isClients) };
+        this.sessions.set(session.id, known);
+        this.tellBegan(session);
+        return {
+            onDidSendMessage: (message: DapMessage) => {
+                known.focus.onReceived(message);
+                if (message.command === 'initialize') {
+                    known.capabilities = message;
+                } else if (message.event === 'stopped' || message.event === 'continued') {
+                    known.stopped = message.event === 'stopped' ? message : undefined;
+                }
+                this.tellMessage(session, message, true);
+            },
+            onWillReceiveMessage: (message: DapMessage) => {
+                known.focus.onSent(message);
+                this.tellMessage(session, message, false);
+            },
+            onError: (error) => this.log.warn(`${session.name}: ${error.message}`),
+            onExit: () => this.onEnded(session),
+        };
+    }
+
+    private tellBegan(session: vscode.DebugSession): void {
         this.tell(EditorSessionBegan, {
             session: session.id,
             parent: session.parentSession?.id ?? null,
@@ -159,17 +193,12 @@ export class EditorDebugger implements vscode.Disposable {
             request: session.configuration.request,
             start: this.startOf(session),
         });
-        const pass = (message: DapMessage, from_adapter: boolean) => {
-            if (isOfInterest(message, from_adapter)) {
-                this.tell(EditorSessionMessage, { session: session.id, from_adapter, message });
-            }
-        };
-        return {
-            onDidSendMessage: (message) => pass(message, true),
-            onWillReceiveMessage: (message) => pass(message, false),
-            onError: (error) => this.log.warn(`${session.name}: ${error.message}`),
-            onExit: () => this.onEnded(session),
-        };
+    }
+
+    private tellMessage(session: vscode.DebugSession, message: DapMessage, from_adapter: boolean): void {
+        if (isOfInterest(message, from_adapter)) {
+            this.tell(EditorSessionMessage, { session: session.id, from_adapter, message });
+        }
     }
 
     private startOf(session: vscode.DebugSession): string | null {
@@ -196,8 +225,7 @@ export class EditorDebugger implements vscode.Disposable {
     }
 
     private tell<P>(type: NotificationType<P>, params: P): void {
-        // An agent that is gone hears everything again when it is back.
-        void this.connection?.sendNotification(type, params).catch(() => undefined);
+        tell(this.connection, type, params);
     }
 
     dispose(): void {

@@ -7,24 +7,27 @@ import { installBinaries } from './binaries';
 import { EditorDebugger } from './debug';
 import { serveHandover } from './handover';
 import { Identity } from './identity';
-import { openLog } from './log';
+import { type Log, openLog } from './log';
 import { offerMcpServer } from './mcpProvider';
 import { Panel } from './panel';
+import { reason } from './problems';
 import { Settings } from './settings';
-import { StatusBar } from './statusBar';
+import { showStatus } from './statusBar';
 
-let running: { agent: Agent; identity: Identity } | undefined;
+let running: { agent: Agent; identity: Identity; log: Log } | undefined;
 
 export function activate(context: vscode.ExtensionContext): void {
     const startedAt = performance.now();
     const log = openLog();
     const identity = Identity.claim(context);
     const debug = new EditorDebugger(log);
-    const settings: Settings = new Settings(identity, () => agent, log);
+    const { version } = context.extension.packageJSON as { version: string };
+    const settings: Settings = new Settings(identity, () => agent, context.globalState);
     const agent: Agent = new Agent(
         {
             window: identity.id,
-            binaries: () => installBinaries(context),
+            version,
+            binaries: (anew) => installBinaries(context, anew),
             autoStart: () => settings.autoStart,
             serve: (connection) => {
                 serveHandover(connection);
@@ -32,21 +35,21 @@ export function activate(context: vscode.ExtensionContext): void {
             },
             greet: () => {
                 debug.greet();
-                void settings.push();
+                void settings.push().catch((error) => log.warn(`settings: ${reason(error)}`));
             },
         },
         log,
     );
-    running = { agent, identity };
+    running = { agent, identity, log };
     const panel = new Panel(agent, settings, identity.id, log);
+    // Not the log: the agent's last lines come after VS Code has disposed of these.
     context.subscriptions.push(
-        log,
         debug,
         settings,
-        new StatusBar(agent, identity.id),
+        showStatus(agent, identity.id),
         panel.watch(),
         ...panel.register(),
-        ...offerMcpServer(agent, context.extension.packageJSON.version),
+        ...offerMcpServer(agent, version),
     );
     void agent.start();
     log.info(`activated in ${(performance.now() - startedAt).toFixed(1)} ms`);
@@ -55,4 +58,5 @@ export function activate(context: vscode.ExtensionContext): void {
 export async function deactivate(): Promise<void> {
     await running?.agent.end();
     running?.identity.dispose();
+    running?.log.dispose();
 }

@@ -23,8 +23,3 @@ export function logAgentLine(log: Log, line: string): void {
         log.info(text);
     }
 }
-
-/** What a thrown thing says. */
-export function reason(error: unknown): string {
-    return error instanceof Error ? error.message : String(error);
-}

@@ -2,15 +2,13 @@
 
 import * as vscode from 'vscode';
 
-import type { Agent } from './agent';
+import { type Agent, AgentGone } from './agent';
 import { copyClientConfig } from './clients';
-import { type Log, reason } from './log';
-import { Act, ChangePort, GetStatus, type Verb, type WindowStatus } from './protocol';
-import { configuration, type Settings } from './settings';
+import type { Log } from './log';
+import { reason, remedies, sentence, warn, warnOf } from './problems';
+import { Act, GetStatus, type Verb, type WindowStatus } from './protocol';
+import { configuration, isPort, type Settings } from './settings';
 import { explanation, headline } from './statusBar';
-
-const MIN_PORT = 1024;
-const MAX_PORT = 65_535;
 
 type Entry = vscode.QuickPickItem & { command?: string };
 
@@ -25,23 +23,18 @@ export class Panel {
     /** Tells the user of what keeps Baton from working: once, and only in the window they look at. */
     watch(): vscode.Disposable {
         let told: string | undefined;
-        return this.agent.onChange(async (view) => {
-            const problem = view.kind === 'error' ? view.problem : this.agent.standing?.problem;
-            if (problem?.message === told || (problem && !vscode.window.state.focused)) {
+        const look = () => {
+            const { problem } = this.agent;
+            const text = problem && sentence(problem);
+            if (text === told || (problem && !vscode.window.state.focused)) {
                 return;
             }
-            told = problem?.message;
-            if (problem == null || problem.code === 'stopped') {
-                return;
+            told = text;
+            if (problem !== undefined && problem.code !== 'stopped') {
+                void warn(problem);
             }
-            const [button, command] =
-                problem.code === 'port_taken'
-                    ? [vscode.l10n.t('Change the port...'), 'baton.changePort']
-                    : [vscode.l10n.t('Show logs'), 'baton.showLogs'];
-            if ((await vscode.window.showErrorMessage(`Baton: ${problem.message}`, button)) === button) {
-                await vscode.commands.executeCommand(command);
-            }
-        });
+        };
+        return vscode.Disposable.from(this.agent.onChange(look), vscode.window.onDidChangeWindowState(look));
     }
 
     /** All commands of the extension. */
@@ -68,31 +61,35 @@ export class Panel {
         try {
             await run();
         } catch (error) {
-            this.log.error(reason(error));
-            const logs = vscode.l10n.t('Show logs');
-            if ((await vscode.window.showErrorMessage(reason(error), logs)) === logs) {
-                this.log.show();
+            if (isCancelled(error)) {
+                return;
             }
+            this.log.error(reason(error));
+            await warnOf(error);
         }
     }
 
     private async open(): Promise<void> {
-        const standing = this.agent.standing;
         const entry = await vscode.window.showQuickPick(this.entries(), {
-            title: `Baton: ${headline(this.agent.view).word}`,
-            placeHolder: standing ? explanation(standing, this.window) : undefined,
+            title: `Baton: ${headline(this.agent).word}`,
+            placeHolder: explanation(this.agent, this.window),
             matchOnDescription: true,
-        } as vscode.QuickPickOptions);
+        });
         if (entry?.command !== undefined) {
-            await vscode.commands.executeCommand(`baton.${entry.command}`);
+            await vscode.commands.executeCommand(entry.command);
         }
     }
 
     private entries(): Entry[] {
-        const standing = this.agent.standing;
+        const { standing, problem } = this.agent;
         const state = standing?.state;
         const autoStart = this.settings.autoStart;
-        const entries: Entry[] = [];
+        // What helps comes first; what is listed below anyway need not come twice.
+        const listed = ['baton.changePort', 'baton.showLogs', 'baton.restart'];
+        const cures = problem ? remedies(problem) : [];
+        const entries: Entry[] = cures
+            .filter(({ command }, at) => at === 0 || !listed.includes(command))
+            .map(({ label, command }) => ({ label: `$(lightbulb) ${label}`, command }));
         if (state === 'standby') {
             entries.push(entry('debug-start', vscode.l10n.t('Take over'), 'takeOver', standing?.live?.name));
         }
@@ -102,7 +99,9 @@ export class Panel {
         if (state === 'live' || state === 'standby') {
             entries.push(entry('debug-stop', vscode.l10n.t('Stop'), 'stop'));
         }
-        entries.push(entry('debug-restart', vscode.l10n.t('Restart'), 'restart'));
+        if (cures[0]?.command !== 'baton.restart') {
+            entries.push(entry('debug-restart', vscode.l10n.t('Restart'), 'restart'));
+        }
         if (state) {
             entries.push(entry('arrow-swap', vscode.l10n.t('Hand over to another window...'), 'handOver'));
         }
@@ -124,7 +123,12 @@ export class Panel {
 
     private async restart(): Promise<void> {
         if (this.agent.standing?.state) {
-            await this.act('restart');
+            // The agent may have ended, to start again, before its answer was here.
+            await this.act('restart').catch((error) => {
+                if (!(error instanceof AgentGone)) {
+                    throw error;
+                }
+            });
         } else {
             await this.agent.restart();
         }
@@ -166,27 +170,22 @@ export class Panel {
     }
 
     private async changePort(): Promise<void> {
-        const port = this.port();
+        const url = this.agent.standing?.url;
+        const port = url ? Number(new URL(url).port) : configuration().get('port', 0);
         const text = await vscode.window.showInputBox({
             title: vscode.l10n.t('Port for all windows of this machine'),
             value: String(port),
-            validateInput: (input) => (isPort(input) ? undefined : vscode.l10n.t('A number from 1024 to 65535.')),
+            validateInput: (input) => (isPort(Number(input)) ? undefined : vscode.l10n.t('A number from 1024 to 65535.')),
         });
-        if (text === undefined || Number(text) === port) {
+        if (text === undefined || (Number(text) === port && this.agent.problem === undefined)) {
             return;
         }
-        const { url } = await this.agent.request(ChangePort, { port: Number(text) });
-        await configuration().update('port', Number(text), vscode.ConfigurationTarget.Global);
+        const changed = await this.settings.changePort(Number(text));
         const copy = vscode.l10n.t('Copy a client\'s configuration...');
-        const message = vscode.l10n.t('Baton answers at {0} now. Your clients need the new URL.', url);
+        const message = vscode.l10n.t('Baton answers at {0} now. Your clients need the new URL.', changed.url);
         if ((await vscode.window.showInformationMessage(message, copy)) === copy) {
             await copyClientConfig(this.agent);
         }
-    }
-
-    private port(): number {
-        const url = this.agent.standing?.url;
-        return url ? Number(new URL(url).port) : configuration().get('port', 0);
     }
 
     private async toggleAutoStart(): Promise<void> {
@@ -197,10 +196,11 @@ export class Panel {
     }
 }
 
-function entry(icon: string, label: string, command: string, description?: string): Entry {
-    return { label: `$(${icon}) ${label}`, command, ...(description === undefined ? {} : { description }) };
+/** What an open list or box ends with when its window is closed. */
+function isCancelled(error: unknown): boolean {
+    return error instanceof vscode.CancellationError || (error instanceof Error && error.name === 'Canceled');
 }
 
-function isPort(text: string): boolean {
-    return /^\d+$/.test(text) && Number(text) >= MIN_PORT && Number(text) <= MAX_PORT;
+function entry(icon: string, label: string, command: string, description?: string): Entry {
+    return { label: `$(${icon}) ${label}`, command: `baton.${command}`, ...(description === undefined ? {} : { description }) };
 }

@@ -202,9 +202,11 @@ export interface PortChanged {
 
 /** Something that keeps Baton from working and that a person can mend. */
 export interface Problem {
+    /** What the sentence names (a port, a program), for a translation of it. */
+    args?: string[];
     /** Stable: `port_taken`, `coordinator_unreachable`, ... */
     code: string;
-    /** One sentence that says what to try. */
+    /** One sentence that says what to try, in English. */
     message: string;
 }
 
@@ -219,6 +221,8 @@ export interface Settings {
     follow_focus?: boolean;
     /** How long a call waits for a live window, in milliseconds. */
     hold_calls_ms?: number;
+    /** Hide the values of variables whose names look like those of secrets. */
+    redact?: boolean;
     /** See `Routing`. */
     routing?: Routing;
     /** Toolsets offered to a client that does not ask for others. */
@@ -233,6 +237,8 @@ export interface SettingsChange {
     follow_focus?: boolean | null;
     /** See `Settings::hold_calls_ms`. */
     hold_calls_ms?: number | null;
+    /** See `Settings::redact`. */
+    redact?: boolean | null;
     /** See `Settings::routing`. */
     routing?: Routing | null;
     /** See `Settings::toolsets`. */
@@ -249,6 +255,8 @@ export interface Standing {
     state?: WindowState | null;
     /** The URL for clients; null while it is not known. */
     url?: string | null;
+    /** Version of the agent. */
+    version?: string;
     /** Why, in a few words. */
     why: string;
 }

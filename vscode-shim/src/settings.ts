@@ -4,18 +4,26 @@ import * as vscode from 'vscode';
 
 import type { Agent } from './agent';
 import type { Identity } from './identity';
-import { type Log, reason } from './log';
-import { type AiHandover, ChangePort, ChangeSettings, type Routing, SetAutoStart, type SettingsChange } from './protocol';
+import { warn, warnOf } from './problems';
+import { ChangePort, ChangeSettings, type PortChanged, SetAutoStart, type SettingsChange } from './protocol';
+
+export const MIN_PORT = 1024;
+export const MAX_PORT = 65_535;
+
+/** Settings of the coordinator: their names in VS Code and on the wire. */
+const SHARED = { followFocus: 'follow_focus', aiHandover: 'ai_handover', routing: 'routing', toolsets: 'toolsets' } as const;
+/** Key of the port setting that was carried out last: `baton port` may have moved Baton since, and that is to stay. */
+const PORT_KEY = 'port';
 
 export class Settings implements vscode.Disposable {
-    private readonly subscriptions: vscode.Disposable[];
+    private readonly subscription: vscode.Disposable;
 
     constructor(
         private readonly identity: Identity,
         private readonly agent: () => Agent,
-        private readonly log: Log,
+        private readonly memory: vscode.Memento,
     ) {
-        this.subscriptions = [vscode.workspace.onDidChangeConfiguration((event) => void this.onChange(event))];
+        this.subscription = vscode.workspace.onDidChangeConfiguration((event) => void this.push(event).catch(warnOf));
     }
 
     /** The window's own wish when it has one, else the setting. */
@@ -30,60 +38,46 @@ export class Settings implements vscode.Disposable {
         return wish;
     }
 
-    /** Tells the coordinator what the user set; what was never set is left as it is. */
-    async push(): Promise<void> {
-        const change: SettingsChange = {
-            follow_focus: explicit<boolean>('followFocus'),
-            ai_handover: explicit<AiHandover>('aiHandover'),
-            routing: explicit<Routing>('routing'),
-            toolsets: explicit<string[]>('toolsets'),
-        };
-        if (Object.values(change).some((value) => value !== null)) {
-            await this.attempt(this.agent().request(ChangeSettings, change));
-        }
+    /** Moves Baton, and remembers that in the setting. */
+    async changePort(port: number): Promise<PortChanged> {
+        const changed = await this.agent().request(ChangePort, { port });
+        await this.memory.update(PORT_KEY, port);
+        await configuration().update('port', port, vscode.ConfigurationTarget.Global);
+        return changed;
     }
 
-    private async onChange(event: vscode.ConfigurationChangeEvent): Promise<void> {
-        const settings = configuration();
-        if (event.affectsConfiguration('baton.autoStart')) {
+    /** Carries out what the user changed; without an event, all that the user ever set: the rest is left as it is. */
+    async push(event?: vscode.ConfigurationChangeEvent): Promise<void> {
+        if (event?.affectsConfiguration('baton.autoStart')) {
             // The setting was changed later than the wish.
             this.identity.autoStart = undefined;
-            await this.attempt(this.agent().request(SetAutoStart, { auto_start: this.autoStart }));
+            await this.agent().request(SetAutoStart, { auto_start: this.autoStart });
         }
         const change: SettingsChange = {};
-        if (event.affectsConfiguration('baton.followFocus')) {
-            change.follow_focus = settings.get('followFocus', false);
-        }
-        if (event.affectsConfiguration('baton.aiHandover')) {
-            change.ai_handover = settings.get<AiHandover>('aiHandover', 'ask');
-        }
-        if (event.affectsConfiguration('baton.routing')) {
-            change.routing = settings.get<Routing>('routing', 'live');
-        }
-        if (event.affectsConfiguration('baton.toolsets')) {
-            change.toolsets = settings.get<string[]>('toolsets', []);
+        for (const [name, key] of Object.entries(SHARED)) {
+            const value = event?.affectsConfiguration(`baton.${name}`) ? configuration().get(name) : event ? undefined : explicit(name);
+            Object.assign(change, value === undefined ? {} : { [key]: value });
         }
         if (Object.keys(change).length > 0) {
-            await this.attempt(this.agent().request(ChangeSettings, change));
+            await this.agent().request(ChangeSettings, change);
         }
-        const port = explicit<number>('port');
-        const url = this.agent().standing?.url;
-        if (event.affectsConfiguration('baton.port') && port !== null && url && !url.includes(`:${port}/`)) {
-            await this.attempt(this.agent().request(ChangePort, { port }));
-        }
+        await this.pushPort();
     }
 
-    private async attempt(request: Promise<unknown>): Promise<void> {
-        try {
-            await request;
-        } catch (error) {
-            this.log.warn(`settings: ${reason(error)}`);
-            void vscode.window.showWarningMessage(reason(error));
+    private async pushPort(): Promise<void> {
+        const port = explicit<number>('port');
+        if (port === undefined || port === this.memory.get(PORT_KEY)) {
+            return;
         }
+        if (!isPort(port)) {
+            return warn({ code: 'bad_port', message: '', args: [String(port)] });
+        }
+        await this.agent().request(ChangePort, { port });
+        await this.memory.update(PORT_KEY, port);
     }
 
     dispose(): void {
-        this.subscriptions.forEach((subscription) => subscription.dispose());
+        this.subscription.dispose();
     }
 }
 
@@ -91,7 +85,11 @@ export function configuration(): vscode.WorkspaceConfiguration {
     return vscode.workspace.getConfiguration('baton');
 }
 
-/** The value the user set for this machine; null when there is none. */
-function explicit<T>(name: string): T | null {
-    return configuration().inspect<T>(name)?.globalValue ?? null;
+export function isPort(port: number): boolean {
+    return Number.isInteger(port) && port >= MIN_PORT && port <= MAX_PORT;
+}
+
+/** The value the user set for this machine. */
+function explicit<T>(name: string): T | undefined {
+    return configuration().inspect<T>(name)?.globalValue;
 }

@@ -2,49 +2,33 @@
 
 import * as vscode from 'vscode';
 
-import type { Agent, View } from './agent';
-import type { Standing } from './protocol';
+import type { Agent } from './agent';
+import { sentence } from './problems';
 
 /** Left of the language and the encoding. */
 const PRIORITY = 90;
 
-export class StatusBar implements vscode.Disposable {
-    private readonly item: vscode.StatusBarItem;
-    private readonly subscription: vscode.Disposable;
-
-    constructor(agent: Agent, window: string) {
-        this.item = vscode.window.createStatusBarItem('baton', vscode.StatusBarAlignment.Right, PRIORITY);
-        this.item.name = 'Baton';
-        this.item.command = 'baton.panel';
-        this.show(agent.view, window);
-        this.item.show();
-        this.subscription = agent.onChange((view) => this.show(view, window));
-    }
-
-    private show(view: View, window: string): void {
-        const { icon, word } = headline(view);
-        this.item.text = `$(${icon}) Baton: ${word}`;
-        this.item.tooltip = tooltip(view, window);
-        this.item.accessibilityInformation = { label: `Baton: ${word}`, role: 'button' };
-        this.item.backgroundColor =
-            icon === 'error' ? new vscode.ThemeColor('statusBarItem.errorBackground') : undefined;
-    }
-
-    dispose(): void {
-        this.subscription.dispose();
-        this.item.dispose();
-    }
+export function showStatus(agent: Agent, window: string): vscode.Disposable {
+    const item = vscode.window.createStatusBarItem('baton', vscode.StatusBarAlignment.Right, PRIORITY);
+    item.name = 'Baton';
+    item.command = 'baton.panel';
+    const show = () => {
+        const { icon, word } = headline(agent);
+        item.text = `$(${icon}) Baton: ${word}`;
+        item.tooltip = tooltip(agent, window);
+        item.accessibilityInformation = { label: `Baton: ${word}`, role: 'button' };
+        item.backgroundColor = icon === 'error' ? new vscode.ThemeColor('statusBarItem.errorBackground') : undefined;
+    };
+    show();
+    item.show();
+    return vscode.Disposable.from(item, agent.onChange(show));
 }
 
-export function headline(view: View): { icon: string; word: string } {
-    if (view.kind === 'error') {
+export function headline({ standing, problem }: Agent): { icon: string; word: string } {
+    if (problem !== undefined && problem.code !== 'stopped') {
         return { icon: 'error', word: vscode.l10n.t('error') };
     }
-    const standing = view.kind === 'standing' ? view.standing : undefined;
-    if (standing?.problem) {
-        return { icon: 'error', word: vscode.l10n.t('error') };
-    }
-    switch (standing?.state) {
+    switch (problem ? 'off' : standing?.state) {
         case 'live':
             return { icon: 'radio-tower', word: vscode.l10n.t('live') };
         case 'standby':
@@ -56,10 +40,13 @@ export function headline(view: View): { icon: string; word: string } {
     }
 }
 
-/** One sentence about who answers. */
-export function explanation(standing: Standing, window: string): string {
-    if (standing.problem) {
-        return standing.problem.message;
+/** One sentence: what is wrong, or who answers. */
+export function explanation({ standing, problem }: Agent, window: string): string {
+    if (problem !== undefined) {
+        return sentence(problem);
+    }
+    if (!standing?.state) {
+        return vscode.l10n.t('Baton is starting.');
     }
     if (standing.live?.id === window) {
         return vscode.l10n.t('This window answers AI clients.');
@@ -70,20 +57,14 @@ export function explanation(standing: Standing, window: string): string {
     return vscode.l10n.t('No window answers AI clients.');
 }
 
-function tooltip(view: View, window: string): vscode.MarkdownString {
-    const text = new vscode.MarkdownString();
-    if (view.kind === 'error') {
-        text.appendText(view.problem.message);
-    } else if (view.kind === 'standing') {
-        text.appendText(explanation(view.standing, window));
-        if (view.standing.why !== '' && vscode.env.language.startsWith('en')) {
-            text.appendMarkdown('\n\n').appendText(`(${view.standing.why})`);
-        }
-        if (view.standing.url) {
-            text.appendMarkdown('\n\n').appendText(view.standing.url);
-        }
-    } else {
-        text.appendText(vscode.l10n.t('Baton is starting.'));
+function tooltip(agent: Agent, window: string): vscode.MarkdownString {
+    const text = new vscode.MarkdownString().appendText(explanation(agent, window));
+    const { why, url } = agent.standing ?? {};
+    if (why && agent.problem === undefined && vscode.env.language.startsWith('en')) {
+        text.appendMarkdown('\n\n').appendText(`(${why})`);
+    }
+    if (url) {
+        text.appendMarkdown('\n\n').appendText(url);
     }
     return text;
 }

@@ -26,7 +26,7 @@ async fn main() -> anyhow::Result<()> {
         folders: vec![folder.clone()],
         python: Some(python.clone()),
         search_path: std::env::var_os("PATH"),
-        editor: None,
+        ..DebuggerOptions::default()
     };
     let debugger = Debugger::spawn(options);
     let launch = |program: &str| json!({"type": "debugpy", "request": "launch", "program": folder.join(program), "python": python});

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use baton_link::find::FindOptions;
 use baton_link::home::Home;
+use baton_link::spawn::PORT_VARIABLE;
 use baton_proto::ids::WindowId;
 use baton_proto::shim::EXIT_RESTART;
 use tokio::net::TcpListener;
@@ -25,9 +26,6 @@ use crate::shim::desk::Desk;
 use crate::shim::{FromExtension, Pulse, Shim};
 use crate::window::Window;
 use crate::workspace::Workspace;
-
-/// Environment variable with the port that a coordinator must use.
-const PORT_VARIABLE: &str = "BATON_PORT";
 
 /// Ending debug sessions may take this long; the process ends within two seconds of being told.
 const END_TIMEOUT: Duration = Duration::from_millis(1_400);
@@ -47,7 +45,7 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let window = Arc::new(open_window(&options, id.clone(), editor)?);
     window.set_auto_start(options.auto_start);
     let mut find = FindOptions::new(home);
-    find.port = std::env::var(PORT_VARIABLE).ok().and_then(|port| port.parse().ok());
+    find.first_port = std::env::var(PORT_VARIABLE).ok().and_then(|port| port.parse().ok());
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))
         .await
         .with_context(|| format!("cannot listen on 127.0.0.1:{}", options.port))?;
@@ -71,7 +69,8 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     info!(?ended, "ends");
     // Waits end with their sessions, so that their answers can still leave.
-    let _ = tokio::time::timeout(END_TIMEOUT, window.debugger.stop_all()).await;
+    let end = async { tokio::join!(window.debugger.stop_all(), window.code.stop_all()) };
+    let _ = tokio::time::timeout(END_TIMEOUT, end).await;
     closing.cancel();
     let _ = tokio::time::timeout(FLUSH_TIMEOUT, server).await;
     Ok(match ended {

@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`types`], [`error`] | what the verbs take and give |
+//! | `verbs` | more verbs: triggers, pausing, state, output, requests of any kind |
 //! | `engine` | the one task that owns breakpoints, sessions, ids and waits |
 //! | `session` | CORE: one session as a state machine |
 //! | `breakpoints`, `handles`, `output` | CORE: breakpoints, our ids, the last of what was printed |
@@ -16,33 +17,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use baton_proto::shim::EditorBreakpoint;
+use baton_proto::shim::{EditorBreakpoint, EditorSession};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::debug::adapters::shelf::Shelf;
+use crate::debug::adapters::wish::Wish;
 use crate::debug::breakpoints::{HitCondition, location};
 use crate::debug::editor::Editor;
 use crate::debug::engine::waits::{WaitId, WaitReply};
 use crate::debug::engine::{Command, Early, Engine};
 use crate::debug::error::DebugError;
+use crate::debug::types::control::ResumeWish;
 use crate::debug::types::{
     Breakpoint, Evaluate, Evaluated, Paging, RemoveBreakpoint, Resume, Scope, SessionId, SessionSummary,
     SetBreakpoint, Start, Variables, Wait, Waited,
 };
 use crate::process;
 
-mod adapters;
+pub mod adapters;
 mod breakpoints;
-mod connection;
-mod dap;
+pub(crate) mod connection;
+pub(crate) mod dap;
 pub mod editor;
 mod engine;
 pub mod error;
 mod from_dap;
 mod handles;
-mod host;
+pub(crate) mod host;
 mod output;
 mod session;
 pub mod types;
+mod verbs;
 
 /// Commands on their way to the engine; it answers in microseconds.
 const MAX_COMMANDS: usize = 64;
@@ -57,6 +62,9 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long an interpreter may take to parse a condition; afterwards it is taken as it is.
 const SYNTAX_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// See [`DebuggerOptions::max_sessions`]: each costs processes of some 100 MB.
+pub const DEFAULT_MAX_SESSIONS: usize = 10;
+
 /// What a [`Debugger`] needs to know of its window and surroundings.
 #[derive(Clone, Debug, Default)]
 pub struct DebuggerOptions {
@@ -68,6 +76,12 @@ pub struct DebuggerOptions {
     pub editor: Option<Editor>,
     /// The search path for interpreters and adapters (environment variable `PATH`).
     pub search_path: Option<std::ffi::OsString>,
+    /// Most sessions at once that are nobody's children; [`DEFAULT_MAX_SESSIONS`] when not given.
+    pub max_sessions: Option<usize>,
+    /// End a session when no verb was about it for so long; never when not given.
+    pub idle_limit: Option<Duration>,
+    /// Where debug adapters are installed.
+    pub shelf: Shelf,
 }
 
 impl DebuggerOptions {
@@ -78,6 +92,10 @@ impl DebuggerOptions {
             python: std::env::var_os("BATON_PYTHON").map(PathBuf::from),
             editor: None,
             search_path: std::env::var_os("PATH"),
+            max_sessions: number_from_env("BATON_MAX_SESSIONS").and_then(|limit| usize::try_from(limit).ok()),
+            idle_limit: number_from_env("BATON_IDLE_MINUTES")
+                .map(|minutes| Duration::from_secs(minutes * 60)),
+            shelf: Shelf::from_env(),
         }
     }
 }
@@ -89,6 +107,7 @@ pub struct Debugger {
     commands: mpsc::Sender<Command>,
     sessions: watch::Receiver<Vec<SessionSummary>>,
     options: Arc<DebuggerOptions>,
+    prefix: Arc<str>,
     last_wait: Arc<AtomicU64>,
 }
 
@@ -98,8 +117,14 @@ impl Debugger {
         let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
         let (published, sessions) = watch::channel(Vec::new());
         let prefix = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
-        tokio::spawn(Engine::new(prefix, options.editor.clone(), receiver, published).run());
-        Self { commands, sessions, options: Arc::new(options), last_wait: Arc::default() }
+        tokio::spawn(Engine::new(prefix.clone(), &options, receiver, published).run());
+        let (options, prefix) = (Arc::new(options), prefix.into());
+        Self { commands, sessions, options, prefix, last_wait: Arc::default() }
+    }
+
+    /// What the ids of all its sessions begin with: eight hexadecimal digits.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
     }
 
     /// Sets a breakpoint, or changes the one at the same place. Answers once every running session has taken it.
@@ -131,6 +156,13 @@ impl Debugger {
     /// Whether an editor does the debugging.
     pub fn has_editor(&self) -> bool {
         self.options.editor.is_some()
+    }
+
+    /// The user started a session in the editor: clients may look at it, and go on with it.
+    pub async fn adopt(&self, session: &EditorSession) {
+        let Some(editor) = self.options.editor.clone() else { return };
+        let plan = Box::new(adapters::plan_users(editor, session));
+        let _ = self.commands.send(Command::Adopt { plan, name: session.name.clone() }).await;
     }
 
     /// The user changed breakpoints in the editor; these are all there are now.
@@ -169,11 +201,16 @@ impl Debugger {
         self.ask(|reply| Command::Breakpoints { reply }).await.unwrap_or_default()
     }
 
+    /// The configuration for a program or a process, with the adapter that serves it best; to be started.
+    pub fn configure(&self, wish: &Wish) -> Result<Start, DebugError> {
+        adapters::configure(wish, &self.options)
+    }
+
     /// Launches or attaches, and waits for the first stop or the end.
     pub async fn start(&self, start: Start, wait: Wait) -> Result<Waited, DebugError> {
         let plan = Box::new(adapters::plan(&start, &self.options)?);
-        let name = start.name;
-        self.wait(wait, |id, reply| Command::Start { plan, name, wait: id, reply }).await
+        let (name, idle_limit) = (start.name, start.idle_limit.or(self.options.idle_limit));
+        self.wait(wait, |id, reply| Command::Start { plan, name, idle_limit, wait: id, reply }).await
     }
 
     /// Lets a stopped thread go on, and waits for the next stop or the end.
@@ -187,8 +224,7 @@ impl Debugger {
         how: Resume,
         wait: Wait,
     ) -> Result<Waited, DebugError> {
-        let session = session.cloned();
-        self.wait(wait, |id, reply| Command::Resume { session, thread_id, how, wait: id, reply }).await
+        self.resume_as(ResumeWish::new(session.cloned(), Some(thread_id), how), wait).await
     }
 
     /// The scopes of a frame of the latest stop.
@@ -215,8 +251,11 @@ impl Debugger {
         self.ask_adapter("disconnect", STOP_TIMEOUT, |reply| Command::Stop { session, reply }).await
     }
 
-    /// Ends all sessions; returns when their processes are gone (bounded).
+    /// Ends all sessions, for good, but what the user started in the editor; returns when their processes are gone (bounded).
     pub async fn stop_all(&self) {
+        if let Some(editor) = &self.options.editor {
+            editor.let_go();
+        }
         let asked = self.ask(|reply| Command::StopAll { reply });
         if tokio::time::timeout(STOP_TIMEOUT, asked).await.is_err() {
             tracing::warn!("debug sessions did not end in time");
@@ -283,7 +322,9 @@ impl Debugger {
         const SCRIPT: &str = "import sys\ntry: compile(sys.argv[1].strip(), '<condition>', 'eval')\nexcept (SyntaxError, ValueError) as error: print(getattr(error, 'msg', error))";
         let is_python = matches!(wish.path.extension().and_then(OsStr::to_str), Some("py" | "pyw"));
         let Some(condition) = wish.condition.as_ref().filter(|_| is_python) else { return Ok(()) };
-        let Some(python) = adapters::find_pythons(&self.options).into_iter().next() else { return Ok(()) };
+        let Some(python) = adapters::debugpy::find_pythons(&self.options).into_iter().next() else {
+            return Ok(());
+        };
         let args = ["-I", "-S", "-c", SCRIPT, condition].map(OsStr::new);
         let Some(output) = process::output_of(&python, &args, SYNTAX_TIMEOUT).await else { return Ok(()) };
         let reason = String::from_utf8_lossy(&output).trim().to_owned();
@@ -292,6 +333,11 @@ impl Debugger {
         }
         Err(DebugError::BadCondition { condition: condition.clone(), reason })
     }
+}
+
+/// A positive number of an environment variable; anything else counts as not given.
+fn number_from_env(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.trim().parse().ok().filter(|number| *number > 0)
 }
 
 /// Lines of a file; a last one without an end counts.

@@ -11,15 +11,19 @@
 //! | [`workspace`] | the window's folders on disk: files, launch.json, settings |
 //! | [`paths`], [`launch_config`] | CORE: what a path or a configuration means |
 //! | [`debug`] | the debug engine |
+//! | [`install`] | `baton-agent adapters`: list, install, check |
+//! | [`code`] | the code engine |
 //! | [`shim`] | the channel to the VS Code extension |
 //! | `process` | the only file that spawns children |
 //! | [`framing`] | CORE: `Content-Length` framing |
 //! | [`report`], [`logging`] | lines for the supervisor; the log |
 
 pub mod agent;
+pub mod code;
 pub mod debug;
 pub mod fence;
 pub mod framing;
+pub mod install;
 pub mod launch_config;
 pub mod logging;
 pub mod mcp;

@@ -4,14 +4,19 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use baton_link::home::Home;
-use baton_window_agent::options::{Kind, Options};
+use baton_window_agent::options::{Kind, Options, Verb};
 use baton_window_agent::tools::CATALOGUE;
-use baton_window_agent::{agent, logging};
+use baton_window_agent::{agent, install, logging};
 use clap::Parser;
 use tracing_subscriber::filter::LevelFilter;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let mut options = Options::parse();
+    match options.verb.take() {
+        Some(Verb::Adapters(adapters)) => return install::run(adapters),
+        Some(Verb::Servers(servers)) => return install::servers::run(servers),
+        None => {}
+    }
     if options.print_catalogue {
         return print_catalogue();
     }

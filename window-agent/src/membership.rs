@@ -19,9 +19,9 @@ use tracing::{debug, info, warn};
 
 use self::touch::{Beat, Lost};
 use crate::debug::types::SessionSummary;
-use crate::report::{Report, Reporter};
+use crate::report::{Problem, Report, Reporter};
 use crate::shim::Pulse;
-use crate::window::Window;
+use crate::window::{Window, to_name};
 
 /// What a member of the coordinator's windows is made of.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub struct Membership {
     incarnation: u64,
     /// Of the last heartbeat.
     seq: u64,
+    /// The port that was reported last.
+    told_port: Option<u16>,
     /// What was reported last of where this window stands.
     told: Option<Notice>,
     /// The user stopped this window (R5).
@@ -89,6 +91,7 @@ impl Membership {
             tokens,
             incarnation,
             seq: 0,
+            told_port: None,
             told: None,
             is_stopped: false,
             is_down: false,
@@ -128,10 +131,10 @@ impl Membership {
             }
         };
         let instance = connection.hello().instance.clone();
-        self.reporter.send(Report::Connected { port: connection.hello().port });
+        self.tell_port(connection.hello().port);
         let registered_at = Instant::now();
         let lost = match self.register(connection).await {
-            Ok((connection, events)) => self.stay(connection, events).await,
+            Ok((connection, events)) => self.stay(connection, events, &instance).await,
             Err(error) => Lost::from(error),
         };
         match lost {
@@ -144,7 +147,7 @@ impl Membership {
             Lost::Evicted => info!("the coordinator does not know this window any more"),
             Lost::Refused(why) => {
                 warn!(%why, "the coordinator refused this window");
-                self.report_problem("refused", why);
+                self.report_problem(Problem::new("refused", why));
             }
         }
         if registered_at.elapsed() > STABLE_AFTER {
@@ -158,8 +161,7 @@ impl Membership {
     /// Waits until somebody has started a coordinator again.
     async fn await_successor(&mut self) {
         info!("the user ended the coordinator");
-        let message = "the coordinator was stopped; `baton up` starts it again".to_owned();
-        self.report_problem("stopped", message);
+        self.report_problem(Problem::stopped());
         while find(&self.find.home).await.is_err() {
             tokio::time::sleep(SUCCESSOR_EVERY).await;
         }
@@ -175,7 +177,7 @@ impl Membership {
         // The events come on a connection of their own, whose end says at once that one of the two died.
         let port = connection.hello().port;
         let events = Connection::open(connection.secret(), port).await.map_err(|_| CallError::Lost)?;
-        self.window.set_toolsets(registered.settings.toolsets.clone());
+        self.window.take_settings(&registered.settings);
         self.apply_state(registered.state, registered.term);
         self.window.fence().handle_acknowledgement(sent_at);
         let events = events.events(&self.window.id, self.incarnation).await?;
@@ -191,7 +193,7 @@ impl Membership {
         Register {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            name: self.window.name.clone(),
+            name: self.window.name(),
             kind: self.window.kind,
             folders: self.window.workspace().folder_paths(),
             auto_start: self.window.auto_start(),
@@ -208,7 +210,7 @@ impl Membership {
     }
 
     /// Beats and hears notices until the coordinator goes.
-    async fn stay(&mut self, connection: Connection, mut events: Events) -> Lost {
+    async fn stay(&mut self, connection: Connection, mut events: Events, instance: &InstanceId) -> Lost {
         let mut beat = Beat::new(connection, self.window.id.clone());
         let mut sessions = self.window.debugger.watch_sessions();
         let mut told = debug_sessions(&sessions.borrow_and_update());
@@ -224,6 +226,15 @@ impl Membership {
                 },
                 answer = beat.answer() => match answer {
                     Ok((sent_at, registered)) => self.on_acknowledged(sent_at, &registered),
+                    // The port was changed, or this connection broke alone: as long as its events come, the
+                    // coordinator is there, and to let go of those would make this window vanish.
+                    Err(Lost::Gone) => match self.reconnect(instance).await {
+                        Some(connection) => {
+                            beat = Beat::new(connection, self.window.id.clone());
+                            beat.send(self.heartbeat(&told));
+                        }
+                        None => return Lost::Gone,
+                    },
                     Err(lost) => return lost,
                 },
                 () = self.pulse.next(&self.window) => beat.send(self.heartbeat(&told)),
@@ -236,6 +247,14 @@ impl Membership {
         }
     }
 
+    /// Another connection to the same run of the coordinator.
+    async fn reconnect(&self, instance: &InstanceId) -> Option<Connection> {
+        let discovery = self.find.home.discovery().filter(|discovery| discovery.instance == *instance)?;
+        let secret = self.find.home.secret().ok()?;
+        let connection = Connection::open(&secret, discovery.port).await.ok()?;
+        (connection.hello().instance == *instance).then_some(connection)
+    }
+
     fn heartbeat(&mut self, sessions: &[DebugSession]) -> Heartbeat {
         self.seq += 1;
         Heartbeat {
@@ -244,11 +263,15 @@ impl Membership {
             focused: self.pulse.is_focused(),
             debug_sessions: sessions.to_vec(),
             folders: self.pulse.is_editor().then(|| self.window.workspace().folder_paths()),
+            name: self.pulse.is_editor().then(|| self.window.name()),
         }
     }
 
     /// An answer to a heartbeat may have been overtaken by a notice, so it can grant and never revoke.
     fn on_acknowledged(&mut self, sent_at: Instant, registered: &Registered) {
+        if let Some(port) = registered.port {
+            self.tell_port(port);
+        }
         let mut fence = self.window.fence();
         fence.handle_acknowledgement(sent_at);
         if let (WindowState::Live, Some(term)) = (registered.state, registered.term) {
@@ -268,7 +291,7 @@ impl Membership {
                 }
             }
             Notice::AutoStart { auto_start } => self.window.set_auto_start(*auto_start),
-            Notice::Settings { settings } => self.window.set_toolsets(settings.toolsets.clone()),
+            Notice::Settings { settings } => self.window.take_settings(settings),
             Notice::Stop => {
                 self.is_stopped = true;
                 self.window.debugger.interrupt_waits().await;
@@ -310,16 +333,17 @@ impl Membership {
 
     fn report_unreachable(&mut self, error: &FindError) {
         warn!("no coordinator: {error}");
-        let code = match error {
-            FindError::PortTaken { .. } => "port_taken",
-            FindError::Home(_) => "state_folder",
-            _ => "coordinator_unreachable",
-        };
-        self.report_problem(code, error.to_string());
+        self.report_problem(Problem::from(error));
     }
 
-    fn report_problem(&mut self, code: &'static str, message: String) {
-        self.reporter.send(Report::Problem { code, message });
+    fn tell_port(&mut self, port: u16) {
+        if self.told_port.replace(port) != Some(port) {
+            self.reporter.send(Report::Connected { port });
+        }
+    }
+
+    fn report_problem(&mut self, problem: Problem) {
+        self.reporter.send(Report::Problem(problem));
         // Where the window stands is news again after it.
         self.told = None;
     }
@@ -341,7 +365,10 @@ async fn changed(sessions: &mut watch::Receiver<Vec<SessionSummary>>) -> Vec<Deb
 }
 
 fn debug_sessions(sessions: &[SessionSummary]) -> Vec<DebugSession> {
-    let to_wire =
-        |session: &SessionSummary| DebugSession { id: session.id.0.clone(), name: session.name.clone() };
+    let to_wire = |session: &SessionSummary| DebugSession {
+        id: session.id.0.clone(),
+        name: to_name(&session.name, session.id.as_str()),
+        by_user: session.by_user,
+    };
     sessions.iter().map(to_wire).collect()
 }

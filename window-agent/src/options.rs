@@ -4,13 +4,25 @@ use std::path::PathBuf;
 
 use baton_proto::control::WindowKind;
 use baton_proto::ids::WindowId;
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::install::AdaptersOptions;
+use crate::install::servers::ServersOptions;
 
 /// The agent of one window of Baton. Started by `baton window` or by the VS Code extension; it ends when its
 /// standard input does.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "baton-agent", version)]
+#[command(
+    name = "baton-agent",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub struct Options {
+    /// What to do instead of serving a window.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+
     /// Id of the window; it survives restarts of this agent.
     #[arg(long, required_unless_present = "print_catalogue")]
     pub window: Option<WindowId>,
@@ -42,6 +54,15 @@ pub struct Options {
     /// Loopback port of the MCP server; 0 is any free one.
     #[arg(long, hide = true, default_value_t = 0)]
     pub port: u16,
+}
+
+/// What the program does besides serving a window.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Verb {
+    /// Debug adapters: which there are, and how to get them
+    Adapters(AdaptersOptions),
+    /// Language servers: which there are, and how to get them
+    Servers(ServersOptions),
 }
 
 /// [`WindowKind`] on the command line.

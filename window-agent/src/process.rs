@@ -1,6 +1,7 @@
 //! The only file that spawns children. Each carries a mark in its environment, by which its whole tree is found
 //! again, whoever became its parent meanwhile.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// The environment variable that marks what a debug session started.
 pub(crate) const MARK: &str = "BATON_DEBUG_SESSION";
@@ -48,6 +49,24 @@ pub(crate) async fn output_of(path: &Path, args: &[&OsStr], timeout: Duration) -
     output.status.success().then_some(output.stdout)
 }
 
+/// Runs a program to its end, in our own process group: an interrupt of the terminal ends it with us.
+pub(crate) async fn run_to_end(program: &Program) -> io::Result<std::process::Output> {
+    let mut command = new_command(&program.path);
+    command.args(&program.args).stdin(Stdio::null()).kill_on_drop(true);
+    if let Some(cwd) = &program.cwd {
+        command.current_dir(cwd);
+    }
+    command.output().await
+}
+
+/// What a quick program prints on either stream; `None` when it cannot be run.
+#[expect(clippy::disallowed_methods, reason = "this is the file that spawns")]
+pub(crate) fn text_of(path: &Path, args: &[&OsStr]) -> Option<String> {
+    let output = std::process::Command::new(path).args(args).stdin(Stdio::null()).output().ok()?;
+    let text = [output.stdout, output.stderr].concat();
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the file that spawns")]
 fn new_command(path: &Path) -> Command {
     Command::from(std::process::Command::new(path))
@@ -59,6 +78,8 @@ pub(crate) struct Terminal {
     pub(crate) pid: u32,
     /// What it prints; ends with it.
     pub(crate) reader: Box<dyn io::Read + Send>,
+    /// What it reads.
+    pub(crate) writer: Box<dyn io::Write + Send>,
     /// Keeps the terminal open, and reaps the program.
     pub(crate) keep: (Box<dyn portable_pty::MasterPty + Send>, Box<dyn portable_pty::Child + Send + Sync>),
 }
@@ -81,7 +102,34 @@ pub(crate) fn spawn_in_terminal(program: &Program, mark: &str) -> anyhow::Result
     let child = pty.slave.spawn_command(command)?;
     let pid = child.process_id().ok_or_else(|| anyhow::anyhow!("the program has no process id"))?;
     let reader = pty.master.try_clone_reader()?;
-    Ok(Terminal { pid, reader, keep: (pty.master, child) })
+    let writer = pty.master.take_writer()?;
+    Ok(Terminal { pid, reader, writer, keep: (pty.master, child) })
+}
+
+/// Waits for the end of this process, however it comes, and then kills what carries one of its marks: an agent that
+/// is killed cannot do it itself, and not every adapter ends with whom it speaks to.
+#[derive(Debug)]
+pub(crate) struct Sentinel {
+    /// Its standard input ends with us.
+    _child: Child,
+}
+
+impl Sentinel {
+    /// For marks that begin like this. It outlives us; the runtime reaps it when only the engine goes.
+    pub(crate) fn spawn(beginning: &str) -> io::Result<Self> {
+        /// Looks three times, for a program can fork meanwhile.
+        const SCRIPT: &str = r#"read -r _
+for _ in 1 2 3; do
+    for found in $(grep -lsz "^$0" /proc/[0-9]*/environ); do
+        pid=${found#/proc/}
+        kill -9 "${pid%/environ}"
+    done
+done"#;
+        let mut command = new_command(Path::new("/bin/sh"));
+        command.arg("-c").arg(SCRIPT).arg(format!("{MARK}={beginning}")).env_remove(MARK).current_dir("/");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.process_group(0).spawn().map(|child| Self { _child: child })
+    }
 }
 
 /// Kills a process group.
@@ -109,17 +157,86 @@ pub(crate) fn kill_marked(mark: &str) {
     }
 }
 
-/// The living processes that carry `mark`; those of other users cannot be read and are not ours.
+/// The living processes that carry `mark`, and their descendants, which may have an environment of their own; those
+/// of other users cannot be read and are not ours.
 fn marked_processes(mark: &str) -> Vec<Pid> {
     let entry = format!("{MARK}={mark}");
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-    processes
-        .flatten()
-        .filter_map(|process| {
-            let pid = Pid::from_raw(process.file_name().to_str()?.parse().ok()?)?;
-            let environment = std::fs::read(process.path().join("environ")).ok()?;
-            let is_marked = environment.split(|&byte| byte == 0).any(|line| line == entry.as_bytes());
-            is_marked.then_some(pid)
-        })
-        .collect()
+    let (mut marked, mut others) = (BTreeSet::new(), Vec::new());
+    for process in processes.flatten() {
+        let pid = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
+        let (Some(pid), Ok(environment)) = (pid, std::fs::read(process.path().join("environ"))) else {
+            continue;
+        };
+        if environment.split(|&byte| byte == 0).any(|line| line == entry.as_bytes()) {
+            marked.insert(pid);
+        } else {
+            others.push(pid);
+        }
+    }
+    if !marked.is_empty() {
+        // A parent's id is mostly, not always, the lower one.
+        let parents: Vec<(i32, i32)> =
+            others.into_iter().filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
+        let mut n_before = 0;
+        while n_before < marked.len() {
+            n_before = marked.len();
+            let children = parents.iter().filter(|(_, parent)| marked.contains(parent));
+            let children: Vec<i32> = children.map(|(pid, _)| *pid).collect();
+            marked.extend(children);
+        }
+    }
+    marked.into_iter().filter_map(Pid::from_raw).collect()
+}
+
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything.
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    let state = fields.next()?;
+    if state == "Z" { None } else { fields.next()?.parse().ok() }
+}
+
+/// A child whose whole process group is killed with it.
+pub(crate) struct OwnedProcess {
+    child: Child,
+    pid: u32,
+}
+
+impl OwnedProcess {
+    /// Starts a program with piped standard streams.
+    pub(crate) fn spawn(program: &Program, mark: &str) -> io::Result<Self> {
+        let child = spawn_piped(program, mark)?;
+        let pid = child.id().ok_or_else(|| io::Error::other("the program ended at once"))?;
+        Ok(Self { child, pid })
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Standard input, output and error; once.
+    pub(crate) fn take_streams(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+        Some((self.child.stdin.take()?, self.child.stdout.take()?, self.child.stderr.take()?))
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn wait(&mut self) {
+        let _ = self.child.wait().await;
+    }
+}
+
+impl Drop for OwnedProcess {
+    fn drop(&mut self) {
+        // The group outlives its leader: wrappers start the real server as a child.
+        kill_group(self.pid);
+    }
+}
+
+/// Bytes of memory that a process has resident.
+pub(crate) fn memory_of(pid: u32) -> Option<u64> {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
 }

@@ -1,10 +1,55 @@
 //! What the agent tells its supervisor: one JSON line each on standard output, or messages to the extension.
 
+use baton_link::find::FindError;
+use baton_link::spawn::SpawnError;
 use baton_proto::ids::WindowId;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
+
+/// Something that keeps Baton from working.
+#[derive(Clone, Debug, Serialize)]
+pub struct Problem {
+    /// Stable, for programs.
+    pub code: &'static str,
+    /// One sentence.
+    pub message: String,
+    /// What it names, for a translation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+}
+
+impl Problem {
+    /// One whose sentence names nothing.
+    pub fn new(code: &'static str, message: String) -> Self {
+        Self { code, message, args: Vec::new() }
+    }
+
+    /// The user ended the coordinator.
+    pub fn stopped() -> Self {
+        Self::new("stopped", "the coordinator was stopped; `baton up` starts it again".to_owned())
+    }
+}
+
+impl From<&FindError> for Problem {
+    fn from(error: &FindError) -> Self {
+        let (code, args) = match error {
+            FindError::PortTaken { port, by } => ("port_taken", vec![port.to_string(), by.clone()]),
+            FindError::Home(error) => ("state_folder", vec![error.to_string()]),
+            FindError::Stopped => ("stopped", Vec::new()),
+            FindError::Hung { pid } => ("coordinator_hangs", vec![pid.to_string()]),
+            FindError::Spawn(SpawnError::Paused { .. }) => ("coordinator_dies", Vec::new()),
+            FindError::Spawn(SpawnError::Program { program, .. }) => {
+                ("program_missing", vec![program.display().to_string()])
+            }
+            FindError::NotRunning | FindError::Spawn(_) | FindError::Failed(_) => {
+                ("coordinator_unreachable", Vec::new())
+            }
+        };
+        Self { code, message: error.to_string(), args }
+    }
+}
 
 /// One line.
 #[derive(Clone, Debug, Serialize)]
@@ -25,12 +70,7 @@ pub enum Report {
     /// A [`baton_proto::control::Notice::State`], as it came.
     State(Value),
     /// Something that a person may want to know.
-    Problem {
-        /// Stable, for programs.
-        code: &'static str,
-        /// One sentence.
-        message: String,
-    },
+    Problem(Problem),
     /// An AI client asks for this window, and the user is to be asked.
     AskHandover {
         /// Name of the client.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baton_proto::shim::{Notification, Request};
+use baton_proto::shim::{Notification, Problem, Request};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde::Deserialize;
@@ -93,12 +93,24 @@ pub enum FromExtension {
 pub struct Refusal {
     code: i64,
     message: String,
+    /// What the extension translates.
+    problem: Option<Problem>,
 }
 
 impl Refusal {
     /// A sentence for the user.
     pub fn new(message: impl ToString) -> Self {
-        Self { code: REFUSED, message: message.to_string() }
+        Self::protocol(REFUSED, message.to_string())
+    }
+
+    fn protocol(code: i64, message: String) -> Self {
+        Self { code, message, problem: None }
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self { code: REFUSED, message: problem.message.clone(), problem: Some(problem) }
     }
 }
 
@@ -162,8 +174,9 @@ impl Shim {
     pub async fn answer(&self, id: Value, result: Result<Value, Refusal>) {
         let message = match result {
             Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-            Err(Refusal { code, message }) => {
-                json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+            Err(Refusal { code, message, problem }) => {
+                let error = json!({"code": code, "message": message, "data": problem});
+                json!({"jsonrpc": "2.0", "id": id, "error": error})
             }
         };
         let _ = self.send(&message).await;
@@ -253,8 +266,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_is_answered_and_a_notification_arrives() {
         let ((agent, _keep), (extension, mut heard)) = pair();
-        let standing =
-            Standing { state: None, live: None, why: "because".to_owned(), url: None, problem: None };
+        let standing = Standing { why: "because".to_owned(), ..Standing::default() };
         agent.tell::<StandingChanged>(&standing).await;
         let question = HandoverQuestion { client: "Claude".to_owned() };
         let asked = tokio::spawn(async move { agent.ask::<AskHandover>(question).await });

@@ -1,16 +1,30 @@
 //! The tools of this agent: their definitions, how a call finds its verb, and what an answer looks like.
+//!
+//! Each toolset is a thin face over the engine: arguments in, verbs, result out. **Invariant:** a face holds no
+//! state between two calls.
 
 pub mod arguments;
+pub mod code;
+pub mod debug;
 pub mod debugger;
+pub mod lcp;
+mod programs;
+pub mod quick;
+mod redact;
+mod sketch;
+mod words;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use baton_proto::edge::WINDOW_ARGUMENT;
-use rmcp::model::{Tool, ToolAnnotations};
+use rmcp::model::Tool;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::window::Window;
 
 /// A JSON object.
 pub type Object = Map<String, Value>;
@@ -20,20 +34,52 @@ pub type Object = Map<String, Value>;
 pub struct Definition {
     /// The toolset it belongs to.
     pub toolset: &'static str,
-    /// What clients see.
+    /// What lists of tools show.
     pub tool: Tool,
+    /// What arguments are checked against.
+    #[serde(skip)]
+    pub input: Object,
+    /// What results keep to.
+    #[serde(skip)]
+    pub output: Object,
     /// Whether it waits for the program, so that progress is worth telling.
     #[serde(skip)]
     pub waits: bool,
 }
 
+impl Definition {
+    /// Of a tool with its whole schemas; lists show less of them.
+    pub(crate) fn new(toolset: &'static str, whole: Tool, waits: bool) -> Self {
+        Self {
+            toolset,
+            tool: sketch::for_list(&whole),
+            input: (*whole.input_schema).clone(),
+            output: whole.output_schema.as_deref().cloned().unwrap_or_default(),
+            waits,
+        }
+    }
+}
+
 /// What a tool answers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Any status but `error`.
+    /// Any status but `error`; the text is the same JSON.
     Result(Object),
+    /// With a text of its own: for people, or a list, which `structuredContent` cannot be.
+    Spoken(Spoken),
     /// `status: error`.
     Error(ToolError),
+}
+
+/// See [`Answer::Spoken`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spoken {
+    /// The text, and perhaps a second one with what else is worth knowing.
+    pub texts: Vec<String>,
+    /// `structuredContent`.
+    pub object: Object,
+    /// Whether it tells of a failure.
+    pub is_error: bool,
 }
 
 /// An error as a client reads it.
@@ -66,25 +112,36 @@ impl ToolError {
         self.details.insert(name.to_owned(), value.into());
         self
     }
+
+    /// As a client reads it.
+    pub fn into_object(self) -> Object {
+        let mut object = Object::new();
+        object.insert("status".to_owned(), "error".into());
+        object.insert("code".to_owned(), self.code.into());
+        object.insert("message".to_owned(), self.message.into());
+        if let Some(hint) = self.hint {
+            object.insert("hint".to_owned(), hint.into());
+        }
+        object.extend(self.details);
+        object
+    }
 }
 
 impl Answer {
-    /// The object that becomes `structuredContent` and, minified, the text.
-    pub fn into_object(self) -> (Object, bool) {
-        match self {
+    /// Everything a client is told.
+    pub fn spoken(self) -> Spoken {
+        let (object, is_error) = match self {
+            Answer::Spoken(spoken) => return spoken,
             Answer::Result(object) => (object, false),
-            Answer::Error(error) => {
-                let mut object = Object::new();
-                object.insert("status".to_owned(), "error".into());
-                object.insert("code".to_owned(), error.code.into());
-                object.insert("message".to_owned(), error.message.into());
-                if let Some(hint) = error.hint {
-                    object.insert("hint".to_owned(), hint.into());
-                }
-                object.extend(error.details);
-                (object, true)
-            }
-        }
+            Answer::Error(error) => (error.into_object(), true),
+        };
+        Spoken { texts: vec![Value::from(object.clone()).to_string()], object, is_error }
+    }
+
+    /// The object that becomes `structuredContent`, and whether it tells of a failure.
+    pub fn into_object(self) -> (Object, bool) {
+        let spoken = self.spoken();
+        (spoken.object, spoken.is_error)
     }
 }
 
@@ -100,6 +157,11 @@ impl From<Result<Object, ToolError>> for Answer {
 /// All tools of all toolsets, in the order in which they are listed.
 pub static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::new);
 
+/// Toolset of the tools that change files; not offered unless it is asked for.
+const REFACTOR: &str = "refactor";
+/// Its tools.
+const REFACTORING: [&str; 2] = ["lcp_rename", "lcp_apply_edit"];
+
 /// See [`CATALOGUE`].
 #[derive(Debug)]
 pub struct Catalogue {
@@ -109,7 +171,17 @@ pub struct Catalogue {
 
 impl Catalogue {
     fn new() -> Self {
-        let definitions = debugger::schemas::definitions();
+        let toolsets = [
+            debugger::schemas::definitions(),
+            code::schemas::definitions(),
+            debug::schema::definitions(),
+            quick::schemas::definitions(),
+            lcp::schemas::definitions(),
+        ];
+        let mut definitions: Vec<Definition> = toolsets.into_iter().flatten().collect();
+        for definition in definitions.iter_mut().filter(|one| REFACTORING.contains(&&*one.tool.name)) {
+            definition.toolset = REFACTOR;
+        }
         let by_name =
             definitions.iter().enumerate().map(|(idx, definition)| (definition.tool.name.to_string(), idx));
         Self { by_name: by_name.collect(), definitions }
@@ -138,82 +210,36 @@ impl Catalogue {
     }
 }
 
+/// Runs a tool, when its schema allows the arguments.
+pub async fn call(
+    window: &Window,
+    definition: &Definition,
+    arguments: Option<Object>,
+    cancelled: CancellationToken,
+) -> Answer {
+    let name = &definition.tool.name;
+    let asked = arguments.as_ref().and_then(|arguments| arguments.get(debug::ACTION)).cloned();
+    let arguments = match arguments::check(name, &definition.input, arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            return match definition.toolset {
+                debug::schema::TOOLSET => debug::refused(asked, error),
+                lcp::schemas::TOOLSET => lcp::refused(error),
+                _ => Answer::Error(error),
+            };
+        }
+    };
+    match definition.toolset {
+        debug::schema::TOOLSET => debug::call(window, arguments, cancelled).await,
+        quick::schemas::TOOLSET => quick::call(window, name, arguments, cancelled).await,
+        lcp::schemas::TOOLSET => lcp::call(window, name, arguments, cancelled).await,
+        code::schemas::TOOLSET | REFACTOR => code::call(window, name, arguments, cancelled).await,
+        _ => debugger::call(window, name, arguments, cancelled).await,
+    }
+}
+
 /// Characters of an unknown name that an error repeats.
 const MAX_SHOWN_NAME: usize = 80;
-
-/// What a tool does to the world, as annotations for clients.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Effect {
-    /// Looks only.
-    Reads,
-    /// Changes what can be changed back.
-    Changes,
-    /// Repeating it changes nothing more.
-    ChangesOnce,
-    /// May end or alter what runs.
-    Destroys,
-}
-
-impl Effect {
-    fn annotations(self) -> ToolAnnotations {
-        let annotations = ToolAnnotations::new().open_world(false);
-        match self {
-            Effect::Reads => annotations.read_only(true).destructive(false).idempotent(true),
-            Effect::Changes => annotations.read_only(false).destructive(false).idempotent(false),
-            Effect::ChangesOnce => annotations.read_only(false).destructive(false).idempotent(true),
-            Effect::Destroys => annotations.read_only(false).destructive(true).idempotent(false),
-        }
-    }
-}
-
-/// Puts a tool together. `properties` and `results` are JSON schemas by field name; every tool also takes
-/// `window` and answers `code`, `message` and `hint`.
-pub(crate) struct Sketch {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) effect: Effect,
-    pub(crate) waits: bool,
-    pub(crate) properties: Value,
-    pub(crate) required: &'static [&'static str],
-    pub(crate) statuses: &'static [&'static str],
-    pub(crate) results: Value,
-}
-
-impl Sketch {
-    pub(crate) fn into_definition(self, toolset: &'static str) -> Definition {
-        let mut properties = object(self.properties);
-        properties.insert(
-            WINDOW_ARGUMENT.to_owned(),
-            json!({
-                "type": "string",
-                "description": "Window to use: id, unique prefix of it, name or folder. Leave out for the live one.",
-            }),
-        );
-        let mut input = object(json!({"type": "object"}));
-        input.insert("properties".to_owned(), Value::Object(properties));
-        if !self.required.is_empty() {
-            input.insert("required".to_owned(), json!(self.required));
-        }
-        input.insert("additionalProperties".to_owned(), Value::Bool(false));
-
-        let mut results = object(json!({"status": {"type": "string", "enum": self.statuses}}));
-        results.extend(object(self.results));
-        results.extend(object(json!({
-            "code": {"type": "string", "description": "With status error: stable code."},
-            "message": {"type": "string", "description": "What happened, in one sentence."},
-            "hint": {"type": "string", "description": "With status error: what to try."},
-        })));
-        let output =
-            object(json!({"type": "object", "properties": Value::Object(results), "required": ["status"]}));
-
-        let tool = Tool::new(self.name, self.description, Arc::new(input))
-            .with_title(self.title)
-            .with_raw_output_schema(Arc::new(output))
-            .with_annotations(self.effect.annotations());
-        Definition { toolset, tool, waits: self.waits }
-    }
-}
 
 /// The object inside a JSON literal.
 pub(crate) fn object(value: Value) -> Object {
@@ -221,4 +247,10 @@ pub(crate) fn object(value: Value) -> Object {
         Value::Object(object) => object,
         _ => Object::new(),
     }
+}
+
+/// Arguments as a type. The schema was checked before, so a failure here is a gap between the two.
+fn typed<T: DeserializeOwned>(arguments: Object) -> Result<T, ToolError> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| ToolError::new("invalid_arguments", format!("The arguments do not fit: {error}.")))
 }

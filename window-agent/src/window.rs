@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use baton_proto::control::WindowKind;
+use baton_proto::control::{Settings, WindowKind};
 use baton_proto::edge::META_WINDOW;
 use baton_proto::ids::{Term, WindowId};
 use serde_json::{Value, json};
 
+use crate::code::CodeIndex;
+use crate::code::servers::Places;
 use crate::debug::Debugger;
 use crate::fence::{Fence, Refusal};
 use crate::tools::Object;
@@ -20,16 +22,18 @@ use crate::workspace::Workspace;
 pub struct Window {
     /// Its id.
     pub id: WindowId,
-    /// Its name.
-    pub name: String,
     /// VS Code or headless.
     pub kind: WindowKind,
     /// Its debug engine.
     pub debugger: Debugger,
+    /// Its code engine.
+    pub code: CodeIndex,
+    name: Mutex<String>,
     workspace: Mutex<Workspace>,
     auto_start: AtomicBool,
     fence: Mutex<Fence>,
     toolsets: Mutex<Vec<String>>,
+    redacts: AtomicBool,
 }
 
 impl Window {
@@ -41,17 +45,29 @@ impl Window {
         workspace: Workspace,
         debugger: Debugger,
     ) -> Self {
-        let toolsets = baton_proto::control::Settings::default().toolsets;
+        let toolsets = Settings::default().toolsets;
         Self {
+            name: Mutex::new(to_name(&name, id.as_str())),
             id,
-            name,
             kind,
             debugger,
+            code: CodeIndex::new(Places::from_env()),
             workspace: Mutex::new(workspace),
             auto_start: AtomicBool::new(true),
             fence: Mutex::default(),
             toolsets: Mutex::new(toolsets),
+            redacts: AtomicBool::new(false),
         }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The window is called something else now.
+    pub fn set_name(&self, name: &str) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = to_name(name, self.id.as_str());
     }
 
     /// Its folders.
@@ -86,9 +102,15 @@ impl Window {
         self.fence().admit(Instant::now(), term)
     }
 
-    /// The toolsets that `tools/list` shows.
-    pub fn set_toolsets(&self, toolsets: Vec<String>) {
-        *self.toolsets.lock().unwrap_or_else(PoisonError::into_inner) = toolsets;
+    /// The coordinator's settings, as far as they are about tools.
+    pub fn take_settings(&self, settings: &Settings) {
+        *self.toolsets.lock().unwrap_or_else(PoisonError::into_inner) = settings.toolsets.clone();
+        self.redacts.store(settings.redact, Ordering::Relaxed);
+    }
+
+    /// Whether values that look like secrets are hidden.
+    pub fn redacts(&self) -> bool {
+        self.redacts.load(Ordering::Relaxed)
     }
 
     /// Whether `tools/list` shows that toolset.
@@ -102,8 +124,32 @@ impl Window {
         let term = self.fence().held();
         let mut meta = Object::new();
         let window =
-            json!({"id": self.id, "name": self.name, "term": term.map_or(Value::Null, |term| json!(term))});
+            json!({"id": self.id, "name": self.name(), "term": term.map_or(Value::Null, |term| json!(term))});
         meta.insert(META_WINDOW.to_owned(), window);
         meta
+    }
+}
+
+/// What every coordinator takes for a name: bounded, on one line, and never empty.
+pub(crate) fn to_name(text: &str, id: &str) -> String {
+    let text: String = text.chars().filter(|character| !character.is_control()).collect();
+    let text = text[..text.floor_char_boundary(MAX_NAME_LEN)].trim();
+    if text.is_empty() { id.to_owned() } else { text.to_owned() }
+}
+
+/// Longest name of a window or a debug session, in bytes.
+const MAX_NAME_LEN: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_bounded_line() {
+        let id = "w";
+        assert_eq!(to_name("shop (Workspace)", id), "shop (Workspace)");
+        assert_eq!(to_name(" a\nb\u{7f} ", id), "ab");
+        assert_eq!(to_name("\t", id), "w");
+        assert_eq!(to_name(&"ä".repeat(200), id).len(), MAX_NAME_LEN);
     }
 }

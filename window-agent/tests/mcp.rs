@@ -7,9 +7,10 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use baton_proto::control::Settings;
 use baton_proto::edge::REFUSED_HEADER;
 use baton_proto::ids::Term;
-use baton_window_agent::tools::CATALOGUE;
+use baton_window_agent::tools::{CATALOGUE, Definition};
 use expect_test::{Expect, expect};
 use rmcp::model::ProtocolVersion;
 use rmcp::service::ClientLifecycleMode;
@@ -33,8 +34,11 @@ async fn both_eras_see_the_same_tools_and_every_result_names_the_window() {
     for lifecycle in [OLD, new()] {
         let client = agent.client(lifecycle).await;
         let tools = client.list_all_tools().await.unwrap();
-        let defined: Vec<_> =
-            CATALOGUE.definitions().iter().map(|definition| definition.tool.clone()).collect();
+        let default = Settings::default().toolsets;
+        let is_offered =
+            |definition: &&Definition| default.iter().any(|toolset| toolset == definition.toolset);
+        let offered = CATALOGUE.definitions().iter().filter(is_offered);
+        let defined: Vec<_> = offered.map(|definition| definition.tool.clone()).collect();
         assert_eq!(tools, defined);
 
         for (tool, arguments, is_error) in [

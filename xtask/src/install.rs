@@ -34,6 +34,8 @@ pub(crate) const MCP_PROXY: Venv = Venv { folder: "mcp-proxy", packages: &["mcp-
 pub(crate) struct NodePackages {
     folder: &'static str,
     packages: &'static [(&'static str, &'static str)],
+    /// For npm, beyond the usual.
+    arguments: &'static [&'static str],
 }
 
 /// Official TypeScript clients, Claude Code, and the conformance suite.
@@ -45,10 +47,21 @@ pub(crate) const NODE_CLIENTS: NodePackages = NodePackages {
         ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
         ("@anthropic-ai/claude-code", "2.1.330"),
     ],
+    arguments: &[],
 };
+/// Command lines of AI clients, which read the configurations that Baton writes for them.
+pub(crate) const AI_CLIENTS: NodePackages = NodePackages {
+    folder: "clis",
+    packages: &[("@openai/codex", "0.169.0"), ("@google/gemini-cli", "0.61.0")],
+    // Their terminals need a compiler, and are not needed.
+    arguments: &["--ignore-scripts"],
+};
+/// The compiler of the TypeScript program that the tests debug.
+pub(crate) const TYPESCRIPT: NodePackages =
+    NodePackages { folder: "typescript", packages: &[("typescript", "5.9.3")], arguments: &[] };
 /// A peer in the benchmarks.
 pub(crate) const SUPERGATEWAY: NodePackages =
-    NodePackages { folder: "supergateway", packages: &[("supergateway", "4.0.0")] };
+    NodePackages { folder: "supergateway", packages: &[("supergateway", "4.0.0")], arguments: &[] };
 
 impl Venv {
     /// Makes the environment unless it is there already.
@@ -103,6 +116,7 @@ impl NodePackages {
             command(node())
                 .arg(npm)
                 .args(["install", "--no-audit", "--no-fund", "--no-update-notifier"])
+                .args(self.arguments)
                 .env("PATH", std::env::join_paths(folders)?)
                 .current_dir(&folder),
         )
@@ -162,7 +176,8 @@ pub(crate) fn node_home() -> PathBuf {
 
 pub(crate) fn install_node() -> Result<()> {
     let folder = cache().join("node24");
-    if is_current(&folder, NODE_WHEEL) {
+    let stamp = format!("{NODE_WHEEL} with npm");
+    if is_current(&folder, &stamp) {
         return Ok(());
     }
     say(&format!("installing {NODE_WHEEL} into .cache/node24"));
@@ -175,7 +190,21 @@ pub(crate) fn install_node() -> Result<()> {
             .arg(&folder),
     )
     .context("is PyPI reachable from here? then run the same command again")?;
-    write_stamp(&folder, NODE_WHEEL)
+    mend_npm()?;
+    write_stamp(&folder, &stamp)
+}
+
+/// In the wheel npm and npx are copies of links, and look for npm beside themselves.
+fn mend_npm() -> Result<()> {
+    for name in ["npm", "npx"] {
+        let script = format!(
+            "#!/bin/sh\nbin=$(dirname \"$(readlink -f \"$0\")\")\n\
+             exec \"$bin/node\" \"$bin/../lib/node_modules/npm/bin/{name}-cli.js\" \"$@\"\n"
+        );
+        let path = node_home().join("bin").join(name);
+        std::fs::write(&path, script).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    Ok(())
 }
 
 /// The newest usable Python of the machine.

@@ -4,11 +4,13 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `adapters` | debug adapters: install, test, demo |
 //! | `install` | Python, Node and nginx parts at pinned versions, stamped |
 //! | `run` | child processes: progress, logs, what a failure prints |
 //! | `task` | the tasks |
 //! | `windows` | real VS Code windows, and the extension's package |
 
+mod adapters;
 mod install;
 mod run;
 mod task;
@@ -33,8 +35,14 @@ enum Task {
         /// Leave everything running and print the URL and client configurations
         #[arg(long)]
         stay: bool,
+        /// In three real VS Code windows: prints their addresses and runs the story there
+        #[arg(long)]
+        vscode: bool,
+        /// One program per language, debugged through the stable URL
+        #[arg(long, conflicts_with_all = ["stay", "vscode"])]
+        adapters: bool,
     },
-    /// Passes all tests, or the named suites: unit, it, clients, conformance, tidy; windows (when named)
+    /// Passes all tests, or the named suites: unit, it, clients, conformance, tidy, adapters, windows
     Test {
         /// Suites to run; all when none is named
         suites: Vec<task::Suite>,
@@ -43,7 +51,7 @@ enum Task {
     Check,
     /// Measures speed and memory of a release build side by side with peers and writes docs/performance.md
     Bench {
-        /// Parts to measure; all when none is named
+        /// Parts to measure; all when none is named, but `vscode` (real windows; prints a table), which runs alone
         names: Vec<String>,
     },
     /// Makes dist/baton-<target>.vsix, with both programs inside
@@ -58,7 +66,9 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Options::parse().task {
-        Task::Demo { stay } => task::demo(stay),
+        Task::Demo { adapters: true, .. } => adapters::demo(),
+        Task::Demo { stay, vscode: false, .. } => task::demo(stay),
+        Task::Demo { stay, vscode: true, .. } => task::demo_in_windows(stay),
         Task::Test { suites } => task::test(&suites),
         Task::Check => task::check(),
         Task::Bench { names } => task::bench(&names),

@@ -6,9 +6,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use crate::install::{self, DEBUGPY, MCP_1, MCP_2, MCP_PROXY, NODE_CLIENTS, SUPERGATEWAY};
-use crate::run::{command, output_of, say, shown};
-use crate::windows;
+use crate::install::{self, AI_CLIENTS, DEBUGPY, MCP_1, MCP_2, MCP_PROXY, NODE_CLIENTS, SUPERGATEWAY};
+use crate::run::{cache, command, output_of, root, say, shown};
+use crate::{adapters, windows};
 
 /// A part of `cargo xtask test`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,7 +23,9 @@ pub(crate) enum Suite {
     Conformance,
     /// House rules: headers, lengths, purity.
     Tidy,
-    /// Real VS Code windows; only when named.
+    /// Every debug adapter with one scenario; after the others.
+    Adapters,
+    /// Real VS Code windows in Chromium; after the others, one file at a time.
     Windows,
 }
 
@@ -38,26 +40,61 @@ pub(crate) fn demo(stay: bool) -> Result<()> {
     shown("the demo", &mut demo)
 }
 
+/// `cargo xtask demo --vscode`.
+pub(crate) fn demo_in_windows(stay: bool) -> Result<()> {
+    windows::install()?;
+    build(&PROGRAMS[..4], &["--bins"])?;
+    let mut demo = command(install::node());
+    demo.arg(root().join("tests/demo/windows.mjs"));
+    if stay {
+        demo.arg("--stay");
+    }
+    shown("the demo", &mut demo)
+}
+
 /// `cargo xtask test [suite...]`.
 pub(crate) fn test(suites: &[Suite]) -> Result<()> {
-    if suites == [Suite::Windows] {
-        windows::install()?;
-        windows::dist(None)?;
-        build(&PROGRAMS, &["--bins"])?;
-        return windows::test();
-    }
-    if suites.contains(&Suite::Windows) {
-        bail!("the suite windows runs by itself: `cargo xtask test windows`");
-    }
     let wants = |suite| suites.is_empty() || suites.contains(&suite);
+    let wants_runner =
+        suites.is_empty() || suites.iter().any(|suite| !matches!(suite, Suite::Adapters | Suite::Windows));
     let needs_clients = wants(Suite::Clients) || wants(Suite::Conformance);
-    if wants(Suite::Unit) || wants(Suite::It) || needs_clients {
+    let needs_programs = wants(Suite::Unit) || wants(Suite::It) || needs_clients;
+    if needs_programs {
         install_for_tests(needs_clients || wants(Suite::It))?;
+    }
+    if wants(Suite::Windows) {
+        windows::install()?;
+    }
+    if needs_programs {
         // The same selection as the runner's, so that nothing is compiled twice.
         build(&["--workspace"], &["--all-targets"])?;
+    } else if wants(Suite::Windows) || wants(Suite::Adapters) {
+        build(&PROGRAMS, &["--bins"])?;
     }
-    say("running the tests");
-    shown("the tests", &mut test_command(suites))
+    if wants(Suite::Unit) || wants(Suite::It) {
+        install_servers()?;
+    }
+    if wants(Suite::Unit) || wants(Suite::Adapters) {
+        adapters::install()?;
+    }
+    let mut results = Vec::new();
+    if wants_runner {
+        say("running the tests");
+        results.push(shown("the tests", &mut test_command(suites)));
+    }
+    if wants(Suite::Adapters) {
+        results.push(adapters::test());
+    }
+    if wants(Suite::Windows) {
+        // Not beside the others: what takes a browser and three extension hosts takes the machine.
+        results.push(windows::test());
+    }
+    let failures: Vec<String> =
+        results.into_iter().filter_map(|result| Some(format!("{:#}", result.err()?))).collect();
+    if !failures.is_empty() {
+        bail!("{}", failures.join("; "));
+    }
+    Ok(())
 }
 
 /// `cargo xtask check`.
@@ -70,6 +107,9 @@ pub(crate) fn check() -> Result<()> {
 
 /// `cargo xtask bench [name...]`.
 pub(crate) fn bench(names: &[String]) -> Result<()> {
+    if names == ["vscode"] {
+        return bench_windows();
+    }
     in_parallel(&[
         &|| DEBUGPY.install().and_then(|()| SUPERGATEWAY.install()),
         &|| MCP_PROXY.install(),
@@ -84,6 +124,17 @@ pub(crate) fn bench(names: &[String]) -> Result<()> {
     shown("the benches", &mut bench)
 }
 
+/// `cargo xtask bench vscode`: what users feel, in real windows; prints a table.
+fn bench_windows() -> Result<()> {
+    windows::install()?;
+    build(&PROGRAMS[..4], &["--release", "--bins"])?;
+    let xtask = std::env::current_exe()?;
+    let target = xtask.parent().and_then(Path::parent).context("xtask lies in the target folder")?;
+    let mut measure = command(install::node());
+    measure.arg(root().join("tests/vscode/measure.mjs")).env("BATON_TEST_BIN", target.join("release"));
+    shown("the measurements", &mut measure)
+}
+
 /// `cargo xtask setup`.
 pub(crate) fn setup() -> Result<()> {
     install_for_tests(true)
@@ -94,22 +145,30 @@ fn install_for_tests(with_clients: bool) -> Result<()> {
         return DEBUGPY.install();
     }
     // Node comes through the first environment's pip, so those two are made one after the other.
-    in_parallel(&[&|| DEBUGPY.install().and_then(|()| NODE_CLIENTS.install()), &|| MCP_1.install(), &|| {
-        MCP_2.install()
-    }])
+    let node = || DEBUGPY.install().and_then(|()| NODE_CLIENTS.install()).and_then(|()| AI_CLIENTS.install());
+    in_parallel(&[&node, &|| MCP_1.install(), &|| MCP_2.install()])
+}
+
+/// The language servers that the tests ask, installed as a user does it.
+fn install_servers() -> Result<()> {
+    say("looking for the language servers");
+    let mut install = command(built("debug", "baton-agent")?);
+    install.args(["servers", "install", "ty", "typescript", "clangd", "rust-analyzer"]);
+    shown("baton servers install", install.arg("--into").arg(cache().join("servers")))
 }
 
 /// The programs of a user, and what drives them.
-const PROGRAMS: [&str; 6] = ["-p", "baton-coordinator", "-p", "baton-window-agent", "-p", "baton-tests"];
+pub(crate) const PROGRAMS: [&str; 6] =
+    ["-p", "baton-coordinator", "-p", "baton-window-agent", "-p", "baton-tests"];
 
 /// Builds into the target folder, from where the tests start the programs.
-fn build(packages: &[&str], arguments: &[&str]) -> Result<()> {
+pub(crate) fn build(packages: &[&str], arguments: &[&str]) -> Result<()> {
     say("building the programs");
     shown("cargo build", cargo(&["build"]).args(packages).args(arguments))
 }
 
 /// A program that was just built: started directly, because `cargo run` would select other features and build anew.
-fn built(profile: &str, name: &str) -> Result<PathBuf> {
+pub(crate) fn built(profile: &str, name: &str) -> Result<PathBuf> {
     let xtask = std::env::current_exe()?;
     let target = xtask.parent().and_then(Path::parent).context("xtask lies in the target folder")?;
     let path = target.join(profile).join(name);
@@ -127,16 +186,19 @@ fn test_command(suites: &[Suite]) -> Command {
     };
     test.arg("--workspace");
     if !suites.is_empty() && !suites.contains(&Suite::Unit) {
-        let targets = suites.iter().map(|suite| match suite {
-            Suite::Clients => "clients",
-            Suite::Conformance => "conformance",
-            Suite::Unit | Suite::It | Suite::Tidy | Suite::Windows => "it",
+        let targets = suites.iter().filter_map(|suite| match suite {
+            Suite::Clients => Some("clients"),
+            Suite::Conformance => Some("conformance"),
+            Suite::Unit | Suite::It | Suite::Tidy => Some("it"),
+            Suite::Adapters | Suite::Windows => None,
         });
         for target in targets {
             test.args(["--test", target]);
         }
     }
-    if suites == [Suite::Tidy] {
+    if suites.iter().all(|suite| matches!(suite, Suite::Tidy | Suite::Adapters | Suite::Windows))
+        && !suites.is_empty()
+    {
         test.arg("tidy::");
     }
     test.env("BATON_TEST_PYTHON", DEBUGPY.python());
@@ -144,7 +206,7 @@ fn test_command(suites: &[Suite]) -> Command {
 }
 
 /// cargo itself, as it runs this task.
-fn cargo(arguments: &[&str]) -> Command {
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments);
     cargo

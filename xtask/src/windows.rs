@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::install::{DEBUGPY, NODE_CLIENTS, clear, is_current, node, node_home, write_stamp};
+use crate::install::{DEBUGPY, MCP_1, NODE_CLIENTS, clear, is_current, node, node_home, write_stamp};
 use crate::run::{cache, command, logged, output_of, root, say, shown};
 
 /// VS Code 1.139.1 with its workbench, from npm.
@@ -31,13 +31,17 @@ const TARGETS: [(&str, &str); 4] = [
 pub(crate) fn install() -> Result<()> {
     DEBUGPY.install()?;
     NODE_CLIENTS.install()?;
+    MCP_1.install()?;
     install_chromium()?;
     install_code_server()?;
     build_extension()
 }
 
-/// The window tests; programs and package are made already.
+/// The window tests, with the debug programs, which are built already.
 pub(crate) fn test() -> Result<()> {
+    let target = target_folder()?;
+    let vsix = target.join("windows").join(format!("baton-{}.vsix", host_target()?));
+    package(&target.join("debug"), host_target()?, &vsix)?;
     let folder = root().join("tests/vscode");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -46,8 +50,11 @@ pub(crate) fn test() -> Result<()> {
     files.sort();
     say("running the tests in real windows");
     // One after the other: each has a browser and several extension hosts of its own.
-    let arguments = ["--test", "--test-concurrency=1", "--test-reporter=spec"];
-    shown("the window tests", command(node()).args(arguments).args(files))
+    // Whatever a test that failed left open, a file ends with its last test.
+    let arguments = ["--test", "--test-concurrency=1", "--test-force-exit", "--test-reporter=spec"];
+    let mut tests = command(node());
+    tests.env("BATON_TEST_BIN", target.join("debug")).env("BATON_TEST_VSIX", vsix);
+    shown("the window tests", tests.args(arguments).args(files))
 }
 
 /// `cargo xtask dist`: `dist/baton-<target>.vsix`, with both programs inside.
@@ -62,26 +69,47 @@ pub(crate) fn dist(target: Option<&str>) -> Result<()> {
     DEBUGPY.install()?;
     crate::install::install_node()?;
     build_extension()?;
-    let bin = root().join("vscode-shim/bin");
-    clear(&bin)?;
-    std::fs::create_dir_all(&bin)?;
-    for name in ["baton", "baton-agent"] {
-        std::fs::copy(programs.join(name), bin.join(name))
-            .with_context(|| format!("{name} was not built"))?;
-    }
-    let dist = root().join("dist");
-    std::fs::create_dir_all(&dist)?;
-    let vsix = dist.join(format!("baton-{target}.vsix"));
-    let mut vsce = npm_program("node_modules/@vscode/vsce/vsce");
-    vsce.args(["package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links"]);
-    vsce.args(["--target", target, "--out"]);
-    logged("vsce package", vsce.arg(&vsix))?;
+    let vsix = root().join("dist").join(format!("baton-{target}.vsix"));
+    package(&programs, target, &vsix)?;
     let len = std::fs::metadata(&vsix)?.len();
     say(&format!("{} ({:.1} MB)", vsix.display(), len as f64 / 1e6));
     if len > MAX_VSIX_LEN {
         bail!("the package is larger than {} MB", MAX_VSIX_LEN / 1024 / 1024);
     }
     Ok(())
+}
+
+/// The built extension with the programs of that folder, as a package for `target`.
+fn package(programs: &Path, target: &str, vsix: &Path) -> Result<()> {
+    let bin = root().join("vscode-shim/bin");
+    clear(&bin)?;
+    std::fs::create_dir_all(&bin)?;
+    for name in ["baton", "baton-agent"] {
+        std::fs::copy(programs.join(name), bin.join(name))
+            .with_context(|| format!("{name} was not built"))?;
+        strip(&bin.join(name), target);
+    }
+    std::fs::create_dir_all(vsix.parent().context("a package lies in a folder")?)?;
+    let mut vsce = npm_program("node_modules/@vscode/vsce/vsce");
+    vsce.args(["package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links"]);
+    logged("vsce package", vsce.args(["--target", target, "--out"]).arg(vsix))
+}
+
+/// Takes the symbols out, with whatever the machine has that knows the target; without it the package is larger.
+fn strip(program: &Path, target: &str) {
+    let cross = match target {
+        "linux-x64" => "x86_64-linux-gnu-strip",
+        "linux-arm64" => "aarch64-linux-gnu-strip",
+        _ => "llvm-strip",
+    };
+    let own = host_target().is_ok_and(|host| host == target).then_some("strip");
+    let tools = own.into_iter().chain([cross, "llvm-strip"]);
+    // On macOS the symbols that others call have to stay.
+    let flag = if target.starts_with("darwin") { "-x" } else { "--strip-all" };
+    let is_stripped = |tool| output_of(command(tool).arg(flag).arg(program)).is_some();
+    if !tools.into_iter().any(is_stripped) {
+        say(&format!("{} keeps its symbols: {cross} is not installed", program.display()));
+    }
 }
 
 /// Gives the folder with the programs.

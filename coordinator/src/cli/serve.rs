@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Done, Failed, exit, output, parse_port, url};
 use crate::daemon::{self, Options, RunError};
 use crate::logging::{self, Stderr};
+use crate::succession;
 
 /// Descriptors that the coordinator asks for: each window takes three, each client one or two, and many systems
 /// allow a process no more than 256 or 1024 unless it asks.
@@ -27,6 +28,9 @@ pub(crate) struct Serve {
     /// Leave the terminal, and say on standard output how the start went
     #[arg(long, hide = true)]
     detached: bool,
+    /// Follow the coordinator that started this one, on the lock and the listeners it hands over
+    #[arg(long, hide = true, requires = "detached")]
+    inherit: bool,
 }
 
 pub(super) async fn run(serve: Serve) -> Done {
@@ -42,7 +46,11 @@ pub(super) async fn run(serve: Serve) -> Done {
     };
     logging::start_daemon(&home, if serve.detached { Stderr::Quiet } else { Stderr::Shown });
     raise_descriptor_limit();
-    let options = Options { home, port: serve.port, fallback_port: serve.fallback_port };
+    let inheritance = match serve.inherit.then(succession::receive).transpose() {
+        Ok(inheritance) => inheritance,
+        Err(error) => return Err(fail(&serve, Failed::new(exit::UNAVAILABLE, error.to_string()))),
+    };
+    let options = Options { home, port: serve.port, fallback_port: serve.fallback_port, inheritance };
     let announce =
         |handshake: Handshake| if serve.detached { shake_hands(&handshake) } else { tell(&handshake) };
     daemon::run(options, announce, ending_signal()).await.map_err(|error| fail(&serve, error.into()))

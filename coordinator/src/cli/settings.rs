@@ -26,7 +26,7 @@ pub(crate) struct TokenOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct SettingsOptions {
-    /// Name of a setting: follow_focus, ai_handover, routing, hold_calls_ms or toolsets
+    /// Name of a setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets or redact
     key: Option<String>,
     /// Its new value: true, false, a word, a number, or words separated by commas
     #[arg(requires = "key")]

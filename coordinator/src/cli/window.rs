@@ -101,7 +101,7 @@ fn spawn_agent(identity: &Identity, name: &str, folder: &Path, auto_start: bool)
     })
 }
 
-fn agent_program() -> Result<PathBuf, Failed> {
+pub(super) fn agent_program() -> Result<PathBuf, Failed> {
     if let Some(path) = std::env::var_os(AGENT_VARIABLE).filter(|value| !value.is_empty()) {
         return Ok(path.into());
     }

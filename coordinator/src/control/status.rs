@@ -38,7 +38,10 @@ fn window_status(window: &Window) -> WindowStatus {
         responsive: window.responsive,
         auto_start: window.auto_start,
         pid: window.pid,
-        debug_sessions: window.debug_sessions.iter().map(|session| session.id.clone()).collect(),
+        debug_sessions: {
+            let clients = window.debug_sessions.iter().filter(|session| !session.by_user);
+            clients.map(|session| session.id.clone()).collect()
+        },
         last_focus: window.last_focus.and_then(to_rfc3339),
     }
 }

@@ -1,5 +1,9 @@
 //! The bounds of what `/v1` believes; every refusal names the field and what it must be.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
 use baton_proto::control::{DebugSession, Heartbeat, Register, SettingsChange};
 use baton_proto::ids::WindowId;
 use baton_proto::{PROTOCOL, PROTOCOL_MIN};
@@ -19,7 +23,7 @@ const MIN_PORT: u16 = 1_024;
 /// Longest time a call may wait for a live window: clients give up earlier.
 const MAX_HOLD_CALLS_MS: u64 = 300_000;
 /// The toolsets there are.
-const TOOLSETS: [&str; 6] = ["debugger", "code", "windows", "debug", "quick", "lcp"];
+const TOOLSETS: [&str; 7] = ["debugger", "code", "windows", "debug", "quick", "lcp", "refactor"];
 
 pub(super) fn window_id(text: String) -> Result<WindowId, ControlError> {
     WindowId::try_from(text).map_err(|invalid| ControlError::invalid(invalid.to_string()))
@@ -49,8 +53,32 @@ pub(super) fn register(register: &Register, own_ports: &[u16]) -> Result<(), Con
     sessions(&register.debug_sessions)
 }
 
+/// The program of a successor, which must be one that nobody but this user or the system can have put there.
+pub(super) fn program(program: String) -> Result<PathBuf, ControlError> {
+    text("program", &program, MAX_PATH)?;
+    let path = PathBuf::from(program);
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let is_trusted = |path: &Path, is_kind: fn(&Metadata) -> bool| {
+        std::fs::symlink_metadata(path).is_ok_and(|found| {
+            // Many systems give each user a group of his own, and let it write what he makes.
+            let others = if found.gid() == group { 0o002 } else { 0o022 };
+            is_kind(&found) && [0, user].contains(&found.uid()) && found.mode() & others == 0
+        })
+    };
+    let is_folder_trusted = path.parent().is_some_and(|folder| is_trusted(folder, Metadata::is_dir));
+    if path.is_absolute() && is_folder_trusted && is_trusted(&path, Metadata::is_file) {
+        return Ok(path);
+    }
+    Err(ControlError::invalid(
+        "program is the absolute path of a program of yours or the system's, in a folder that nobody else can \
+         write to, and no link"
+            .to_owned(),
+    ))
+}
+
 pub(super) fn heartbeat(heartbeat: &Heartbeat) -> Result<(), ControlError> {
     folders(heartbeat.folders.as_deref().unwrap_or_default())?;
+    heartbeat.name.as_deref().map_or(Ok(()), |name| text("name", name, MAX_NAME))?;
     sessions(&heartbeat.debug_sessions)
 }
 

@@ -245,7 +245,7 @@ impl Election {
 
     /// The windows to which the place would follow the focus, and when.
     pub(super) fn followers(&self) -> impl Iterator<Item = (Instant, &WindowId)> {
-        let may_move = self.place.live().is_some_and(|(live, _)| self.debug_sessions_of(live).is_empty());
+        let may_move = self.place.live().is_some_and(|(live, _)| !self.has_debugging_client(live));
         let follows = self.settings.follow_focus && may_move;
         let standby = move |id: &WindowId, seat: &Seat| seat.may_start() && self.place.term_of(id).is_none();
         self.seats
@@ -314,7 +314,7 @@ impl Election {
             Place::Held { .. } => false,
             // R11 stands above it.
             Place::Live { window, claim, .. } => {
-                Claim::Held(held) > *claim && self.debug_sessions_of(window).is_empty()
+                Claim::Held(held) > *claim && !self.has_debugging_client(window)
             }
         }
     }

@@ -110,6 +110,10 @@ impl Seat {
             Arc::make_mut(&mut self.window).folders = folders;
             changed = true;
         }
+        if let Some(name) = heartbeat.name.filter(|name| *name != self.window.name) {
+            Arc::make_mut(&mut self.window).name = name;
+            changed = true;
+        }
         changed
     }
 

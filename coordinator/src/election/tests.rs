@@ -172,8 +172,16 @@ impl World {
     }
 
     fn debug(&mut self, window: &str, sessions: &[&str]) -> &mut Self {
-        let to_session = |id: &&str| DebugSession { id: (*id).to_owned(), name: "run".to_owned() };
+        let to_session =
+            |id: &&str| DebugSession { id: (*id).to_owned(), name: "run".to_owned(), by_user: false };
         self.agent(window).sessions = sessions.iter().map(to_session).collect();
+        self.beat(window)
+    }
+
+    /// The user debugs, and no client has to do with it.
+    fn debug_by_user(&mut self, window: &str) -> &mut Self {
+        self.agent(window).sessions =
+            vec![DebugSession { id: "mine".to_owned(), name: "run".to_owned(), by_user: true }];
         self.beat(window)
     }
 
@@ -186,6 +194,7 @@ impl World {
             focused: agent.focused,
             debug_sessions: agent.sessions.clone(),
             folders: None,
+            name: None,
         };
         self.input(Input::Heartbeat(id(window), heartbeat)).unwrap();
         self

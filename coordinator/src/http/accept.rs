@@ -27,6 +27,8 @@ use super::App;
 const HEAD_MAX: usize = 16 * 1024;
 /// How long a head may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection that has not sent a head may live on after the shutdown began.
+const GREETING_GRACE: Duration = Duration::from_millis(500);
 /// Connections that may be open without having sent a head: the oldest gives way to a new one, so that a crowd
 /// of silent clients cannot keep a heartbeat out.
 const GREETING_MAX: usize = 256;
@@ -234,6 +236,14 @@ async fn drive(
         .max_header_size(HEAD_MAX)
         .serve_connection(io, service);
     let mut served = std::pin::pin!(served);
+    let ending = async {
+        shutdown.cancelled().await;
+        // Accepted a moment ago: its first request is on its way, and nobody else can answer it.
+        if connection.phase.load(Ordering::Relaxed) == GREETING {
+            tokio::time::sleep(GREETING_GRACE).await;
+        }
+    };
+    let mut ending = std::pin::pin!(ending);
     let mut is_ending = false;
     loop {
         tokio::select! {
@@ -245,7 +255,7 @@ async fn drive(
             }
             () = connection.close.notified() => return,
             () = abandoned.cancelled() => return,
-            () = shutdown.cancelled(), if !is_ending => {
+            () = ending.as_mut(), if !is_ending => {
                 is_ending = true;
                 served.as_mut().graceful_shutdown();
             }

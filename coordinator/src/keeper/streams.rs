@@ -125,6 +125,11 @@ impl Streams {
         }
     }
 
+    /// Ends all streams on our side.
+    pub(super) fn close_all(&mut self) {
+        self.open.clear();
+    }
+
     /// Ends a stream on our side as if the window had: it counts as vanished once the reader is gone.
     fn cut(&mut self, window: &WindowId) {
         if let Some(stream) = self.open.get_mut(window) {

@@ -98,8 +98,14 @@ async fn the_end_of_a_stream_is_noticed_at_once_and_the_place_given_away_after_t
     // An agent beats; without that it would be the one evicted.
     for seq in 1..=4 {
         tokio::time::sleep(Duration::from_millis(1_500)).await;
-        let heartbeat =
-            Heartbeat { incarnation: 1, seq, focused: false, debug_sessions: Vec::new(), folders: None };
+        let heartbeat = Heartbeat {
+            incarnation: 1,
+            seq,
+            focused: false,
+            debug_sessions: Vec::new(),
+            folders: None,
+            name: None,
+        };
         keeper.heartbeat(id("b"), heartbeat).await.unwrap();
     }
     assert_eq!(live(&keeper.roster()), Some("b"));
@@ -193,8 +199,14 @@ async fn what_the_next_coordinator_needs_is_published() {
     let of_a = Preferred { window: id("a"), pid: 7, pid_start: 9, term: term(1) };
     assert_eq!((now.preferred, now.vacated, now.client_epoch), (Some(of_a.clone()), false, 4));
     // A heartbeat is nothing to write down.
-    let heartbeat =
-        Heartbeat { incarnation: 1, seq: 1, focused: true, debug_sessions: Vec::new(), folders: None };
+    let heartbeat = Heartbeat {
+        incarnation: 1,
+        seq: 1,
+        focused: true,
+        debug_sessions: Vec::new(),
+        folders: None,
+        name: None,
+    };
     keeper.heartbeat(id("a"), heartbeat).await.unwrap();
     assert!(!saved.has_changed().unwrap());
     assert_eq!(keeper.set_client_epoch(5).await, Ok(()));
@@ -245,8 +257,14 @@ async fn a_silent_stream_is_kept_alive() {
     let beats = tokio::spawn(async move {
         for seq in 1.. {
             tokio::time::sleep(Duration::from_millis(1_500)).await;
-            let heartbeat =
-                Heartbeat { incarnation: 1, seq, focused: false, debug_sessions: Vec::new(), folders: None };
+            let heartbeat = Heartbeat {
+                incarnation: 1,
+                seq,
+                focused: false,
+                debug_sessions: Vec::new(),
+                folders: None,
+                name: None,
+            };
             keeper.heartbeat(id("a"), heartbeat).await.unwrap();
         }
     });

@@ -14,11 +14,10 @@ use super::envelope::{self, CommonParams, Request};
 use super::forward::{Attempt, Call, Stop, stopped_bytes};
 use super::post::Caller;
 use super::revision::Era;
-use super::route::{self, Decision, Pin, Wish};
+use super::route::{self, Decision, Wish};
 use super::windows_tools;
 use crate::http::body::Body;
 use crate::http::respond::{self, RpcError, ToolFailure, code};
-use crate::resolve::resolve_containing;
 use crate::roster::Roster;
 
 /// Pauses between two attempts at a window that refuses, when the roster says nothing new.
@@ -77,18 +76,16 @@ pub(crate) async fn answer(
     };
     let headers = if caller.era == Era::Stateless { mcp_headers(headers) } else { HeaderMap::new() };
     let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running });
-    await_folder(edge, &endpoint.pin).await;
+    await_window(edge, wish).await;
     send(edge, &call, wish).await
 }
 
-/// Right after a restart of the coordinator, a folder without a window may be one whose window has not registered
-/// again: its calls must not go to another one meanwhile.
-async fn await_folder(edge: &Edge, pin: &Pin) {
-    let Pin::Folder(path) = pin else { return };
+/// Right after a restart of the coordinator, a window that nobody knows may be one that has not registered again:
+/// its calls must not be refused, or go to another one, meanwhile.
+async fn await_window(edge: &Edge, wish: Wish<'_>) {
     let until = edge.0.started + REGISTRATION;
     let mut roster = edge.0.roster.clone();
-    let is_missing =
-        |roster: &Roster| roster.generation > 1 && matches!(resolve_containing(roster, path), Ok(None));
+    let is_missing = |roster: &Roster| roster.generation > 1 && route::is_unheard_of(roster, wish);
     while Instant::now() < until && is_missing(&roster.borrow_and_update().clone()) {
         tokio::select! {
             changed = roster.changed() => if changed.is_err() { return },

@@ -104,7 +104,7 @@ impl Catalogue {
 }
 
 /// Names of toolsets that a setting may hold before the agent of this build has a tool in them.
-const NAMES: [&str; 6] = ["debugger", "code", "windows", "debug", "quick", "lcp"];
+const NAMES: [&str; 7] = ["debugger", "code", "windows", "debug", "quick", "lcp", "refactor"];
 
 #[cfg(test)]
 mod tests {
@@ -120,6 +120,17 @@ mod tests {
                 assert!(tool.get(field).is_some(), "{} has no {field}", entry.name);
             }
         }
+    }
+
+    /// A client hands the list to a model with every conversation.
+    #[test]
+    fn the_default_list_is_cheap_to_read() {
+        const MAX_TOKENS: usize = 3_000;
+        let catalogue = Catalogue::built_in();
+        let default = baton_proto::control::Settings::default().toolsets;
+        let list = serde_json::to_string(&catalogue.tools(&default).unwrap()).unwrap();
+        let n_tokens = tiktoken_rs::cl100k_base_singleton().encode_ordinary(&list).len();
+        assert!(n_tokens <= MAX_TOKENS, "{n_tokens} tokens");
     }
 
     #[test]

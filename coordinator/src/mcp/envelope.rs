@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use baton_proto::edge::Handle;
 use serde::Deserialize;
 use serde::de::{self, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -137,6 +138,8 @@ pub(crate) fn routing_arguments(arguments: Option<&RawValue>) -> Result<RoutingA
         window: Option<&'a RawValue>,
         #[serde(borrow, default)]
         session_id: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        session: Option<&'a RawValue>,
     }
     let Some(arguments) = arguments else { return Ok(RoutingArguments::default()) };
     if !arguments.get().starts_with('{') {
@@ -146,9 +149,12 @@ pub(crate) fn routing_arguments(arguments: Option<&RawValue>) -> Result<RoutingA
     let raw: Raw<'_> = params(Some(arguments))?;
     let decode = |value: Option<&RawValue>| {
         let value = value.filter(|value| value.get().starts_with('"'))?;
-        serde_json::from_str(value.get()).ok().map(Cow::Owned)
+        serde_json::from_str::<String>(value.get()).ok().map(Cow::Owned)
     };
-    Ok(RoutingArguments { window: decode(raw.window), session: decode(raw.session_id) })
+    // Some toolsets name a session by `session`, some by a UUID.
+    let session = decode(raw.session_id).or_else(|| decode(raw.session));
+    let session = session.map(|given| Handle::Session.read_uuid(&given).map(Cow::Owned).unwrap_or(given));
+    Ok(RoutingArguments { window: decode(raw.window), session })
 }
 
 /// The outermost fields.

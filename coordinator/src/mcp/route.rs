@@ -156,6 +156,21 @@ fn owner_of<'a>(
     })
 }
 
+/// True when the call means a window or a debug session of which the roster knows nothing.
+pub(crate) fn is_unheard_of(roster: &Roster, wish: Wish<'_>) -> bool {
+    let is_unknown = |text: &str| matches!(resolve(roster, text), Err(Unresolved::Unknown { .. }));
+    let is_owned = |session: &str| {
+        roster.windows.values().flat_map(|window| &window.debug_sessions).any(|own| own.id == session)
+    };
+    match (wish.window, wish.session, wish.pin) {
+        (Some(text), ..) => is_unknown(text),
+        (None, Some(session), _) => !is_owned(session),
+        // A pin on a window waits by itself.
+        (None, None, Pin::Live | Pin::Window(_)) => false,
+        (None, None, Pin::Folder(path)) => matches!(resolve_containing(roster, path), Ok(None)),
+    }
+}
+
 /// True when `text` is the id of the window whose place is held.
 fn is_awaited(roster: &Roster, text: &str) -> bool {
     roster.awaiting.as_ref().is_some_and(|(id, _)| id.as_str() == text)
@@ -252,7 +267,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn window(id: &str, state: WindowState) -> Window {
-        let session = DebugSession { id: "s1".to_owned(), name: "main".to_owned() };
+        let session = DebugSession { id: "s1".to_owned(), name: "main".to_owned(), by_user: false };
         Window {
             id: id.parse().unwrap(),
             name: format!("project {id}"),
@@ -352,5 +367,19 @@ pub(crate) mod tests {
         roster.awaiting = Some(("r".parse().unwrap(), tokio::time::Instant::now()));
         assert_eq!(check(&roster, None, None, Pin::Live), "hold no_live_window");
         assert_eq!(check(&roster, Some("r"), None, Pin::Live), "hold unknown_window");
+    }
+
+    #[test]
+    fn what_the_roster_knows_nothing_of_is_told_from_what_it_refuses() {
+        let roster = roster();
+        let is_unheard_of =
+            |window, session, pin: &Pin| is_unheard_of(&roster, Wish { window, session, pin });
+        assert!(is_unheard_of(Some("z"), None, &Pin::Live) && is_unheard_of(None, Some("s9"), &Pin::Live));
+        assert!(is_unheard_of(None, None, &Pin::Folder("/elsewhere".to_owned())));
+        for (window, session) in
+            [(Some("c"), None), (Some("project b"), Some("s9")), (None, Some("s1")), (None, None)]
+        {
+            assert!(!is_unheard_of(window, session, &Pin::Live), "{window:?} {session:?}");
+        }
     }
 }

@@ -35,30 +35,17 @@ pub type Handovers = mpsc::Sender<HandoverRequest>;
 
 /// The tools as clients see them.
 pub(crate) fn definitions() -> [Value; 2] {
-    let window = json!({
-        "type": "object",
-        "properties": {
-            "id": { "type": "string" },
-            "name": { "type": "string" },
-            "folders": { "type": "array", "items": { "type": "string" } },
-            "kind": { "enum": ["vscode", "headless"] },
-            "state": { "enum": ["live", "standby", "off"] },
-            "responsive": { "type": "boolean" },
-            "debug_sessions": { "type": "array", "items": { "type": "string" } }
-        },
-        "required": ["id", "name", "folders", "kind", "state", "responsive", "debug_sessions"]
-    });
     [
         json!({
             "name": "list_windows",
             "title": "List windows",
-            "description": "Lists the open windows with their folders and debug sessions, and says which one is live: the one that answers tool calls.",
-            "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
+            "description": "Lists the open windows with their folders and debug sessions, and says which one is live.",
+            "inputSchema": { "type": "object", "properties": {} },
             "outputSchema": with_failure(json!({
-                "live": { "type": ["string", "null"], "description": "Id of the live window; null while there is none" },
-                "windows": { "type": "array", "items": window }
+                "live": { "type": ["string", "null"] },
+                "windows": { "type": "array" }
             })),
-            "annotations": { "title": "List windows", "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
+            "annotations": { "readOnlyHint": true, "openWorldHint": false }
         }),
         json!({
             "name": "activate_window",
@@ -66,33 +53,21 @@ pub(crate) fn definitions() -> [Value; 2] {
             "description": "Makes another window the live one, which answers tool calls from then on. The user may be asked in that window first.",
             "inputSchema": {
                 "type": "object",
-                "properties": { "window": { "type": "string", "description": "Id, unique id prefix, name or folder of the window" } },
-                "required": ["window"],
-                "additionalProperties": false
+                "properties": { "window": { "type": "string", "description": "Id, unique id prefix, name or folder" } },
+                "required": ["window"]
             },
             "outputSchema": with_failure(json!({
-                "window": { "type": "object", "properties": { "id": { "type": "string" }, "name": { "type": "string" } } }
+                "window": { "type": "object" }
             })),
-            "annotations": { "title": "Make a window live", "readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false }
+            "annotations": { "readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false }
         }),
     ]
 }
 
-/// An output schema: a status, the fields of a success and those of a failure.
+/// An output schema: a status, and the fields of a success. Those of an error are told in the instructions; a list
+/// of tools is read with every conversation.
 fn with_failure(mut properties: Value) -> Value {
-    properties["status"] = json!({ "type": "string", "enum": ["success", "error"] });
-    for (name, what) in [
-        ("code", "What went wrong, for programs"),
-        ("message", "What went wrong, in a sentence"),
-        ("hint", "What to try"),
-    ] {
-        properties[name] = json!({ "type": "string", "description": what });
-    }
-    properties["candidates"] = json!({
-        "type": "array",
-        "description": "The windows that an error is about",
-        "items": { "type": "object", "properties": { "id": { "type": "string" }, "name": { "type": "string" } } }
-    });
+    properties["status"] = json!({ "enum": ["success", "error"] });
     json!({ "type": "object", "properties": properties, "required": ["status"] })
 }
 
@@ -119,6 +94,8 @@ struct ListedWindow<'a> {
     state: WindowState,
     responsive: bool,
     debug_sessions: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    users_sessions: Vec<&'a str>,
 }
 
 fn list(roster: &Roster) -> Value {
@@ -130,6 +107,10 @@ fn list(roster: &Roster) -> Value {
         state: window.state,
         responsive: window.responsive,
         debug_sessions: window.debug_sessions.iter().map(|session| session.id.as_str()).collect(),
+        users_sessions: {
+            let users = window.debug_sessions.iter().filter(|session| session.by_user);
+            users.map(|session| session.id.as_str()).collect()
+        },
     });
     json!({
         "status": "success",

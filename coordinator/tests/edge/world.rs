@@ -245,7 +245,11 @@ impl FakeWindow {
             pid: 1,
             port,
             incarnation: 1,
-            debug_sessions: vec![DebugSession { id: format!("session-{id}"), name: "main".to_owned() }],
+            debug_sessions: vec![DebugSession {
+                id: format!("session-{id}"),
+                name: "main".to_owned(),
+                by_user: false,
+            }],
             last_focus: None,
         };
         Self { window, events, release, kill }

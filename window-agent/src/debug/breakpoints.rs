@@ -5,9 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::debug::adapters::HitStyle;
+use crate::debug::adapters::table::HitStyle;
 use crate::debug::editor::{Place, normal_hits, place_of};
+use crate::debug::types::triggers::TriggerKind;
 use crate::debug::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
+
+use self::triggers::{TriggerEntry, WantedTrigger};
+
+pub(crate) mod triggers;
 
 /// Names a session within the engine; never told outside.
 pub(crate) type SessionKey = u64;
@@ -16,6 +21,9 @@ pub(crate) type SessionKey = u64;
 #[derive(Debug, Default)]
 pub(crate) struct Breakpoints {
     by_id: BTreeMap<i64, Entry>,
+    triggers: BTreeMap<i64, TriggerEntry>,
+    /// No exception is to stop a program, not even where an adapter would choose so.
+    has_no_exceptions: bool,
     last_id: i64,
 }
 
@@ -29,8 +37,19 @@ struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Binding {
     pub(crate) verified: bool,
+    /// Of a trigger: the file it is in.
+    pub(crate) path: Option<String>,
     pub(crate) line: Option<u32>,
     pub(crate) message: Option<String>,
+}
+
+/// Everything that a session is to begin with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WantedAll {
+    /// Breakpoints on lines, by file.
+    pub(crate) lines: BTreeMap<PathBuf, Vec<Wanted>>,
+    /// Without an entry for exceptions, the adapter's own choice counts.
+    pub(crate) triggers: BTreeMap<TriggerKind, Vec<WantedTrigger>>,
 }
 
 impl Breakpoints {
@@ -128,6 +147,26 @@ impl Breakpoints {
     pub(crate) fn bind(&mut self, session: SessionKey, id: i64, binding: Binding) {
         if let Some(entry) = self.by_id.get_mut(&id) {
             entry.bound.insert(session, binding);
+        } else if let Some(entry) = self.triggers.get_mut(&id) {
+            entry.bound.insert(session, binding);
+        }
+    }
+
+    /// Whether it is one on a line.
+    pub(crate) fn is_on_line(&self, id: i64) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// A hit says more than the adapter's word: it is bound.
+    pub(crate) fn note_hit(&mut self, session: SessionKey, id: i64) {
+        let binding = match (self.by_id.get_mut(&id), self.triggers.get_mut(&id)) {
+            (Some(entry), _) => entry.bound.entry(session).or_default(),
+            (None, Some(entry)) => entry.bound.entry(session).or_default(),
+            (None, None) => return,
+        };
+        if !binding.verified {
+            binding.verified = true;
+            binding.message = None;
         }
     }
 
@@ -136,6 +175,21 @@ impl Breakpoints {
         for entry in self.by_id.values_mut() {
             entry.bound.remove(&session);
         }
+        self.triggers.retain(|_, entry| {
+            entry.bound.remove(&session);
+            entry.of_tree != Some(session)
+        });
+    }
+
+    /// Everything a session of this tree is to begin with, but for the files that its adapter does not serve.
+    pub(crate) fn wanted_by(&self, tree: SessionKey, is_served: impl Fn(&Path) -> bool) -> WantedAll {
+        let served = self.paths().into_iter().filter(|path| is_served(path));
+        let lines = served.map(|path| (path.to_owned(), self.of_file(path))).collect();
+        let triggers = TriggerKind::ALL.into_iter().filter_map(|kind| {
+            let wanted = self.of_kind(kind, tree).wanted?;
+            (!wanted.is_empty() || kind == TriggerKind::Exception).then_some((kind, wanted))
+        });
+        WantedAll { lines, triggers: triggers.collect() }
     }
 
     /// Those among `hit` that a stop at this place means, when the adapter did not name them.
@@ -212,7 +266,7 @@ impl Wanted {
                 return Err("not set: the debug adapter does not support hit conditions".to_owned());
             }
             let hit = HitCondition::parse(text).ok_or("not set: its hit condition is not understood")?;
-            source["hitCondition"] = json!(hit.to_adapter(hits));
+            source["hitCondition"] = json!(hit.for_adapter(hits)?);
         }
         Ok(source)
     }
@@ -269,9 +323,23 @@ impl HitCondition {
         (!is_senseless).then_some(Self { operator, count })
     }
 
-    /// As an adapter wants it.
-    pub(crate) fn to_adapter(self, style: HitStyle) -> String {
-        let HitStyle::Operators = style;
+    /// As an adapter wants it, or why it cannot be.
+    pub(crate) fn for_adapter(self, style: HitStyle) -> Result<String, &'static str> {
+        match (style, self.operator) {
+            (HitStyle::Operators, _) => Ok(self.to_adapter(style)),
+            (HitStyle::AtLeast, HitOperator::AtLeast) => Ok(self.count.to_string()),
+            (HitStyle::AtLeast, HitOperator::Above) => Ok(self.count.saturating_add(1).to_string()),
+            (HitStyle::Skipped, HitOperator::AtLeast) => Ok(self.count.saturating_sub(1).to_string()),
+            (HitStyle::Skipped, HitOperator::Above) => Ok(self.count.to_string()),
+            (HitStyle::AtLeast | HitStyle::Skipped, _) => {
+                Err("not set: this debug adapter stops at a hit and all later ones only; use >= N or > N")
+            }
+            (HitStyle::None, _) => Err("not set: the debug adapter does not support hit conditions"),
+        }
+    }
+
+    /// With an operator.
+    pub(crate) fn to_adapter(self, _style: HitStyle) -> String {
         let sign = match self.operator {
             HitOperator::Equal => "==",
             HitOperator::Above => ">",
@@ -335,7 +403,7 @@ mod tests {
         let mut breakpoints = Breakpoints::default();
         let id = breakpoints.set(wish("/a", 4));
         assert!(!breakpoints.find(id).unwrap().verified);
-        breakpoints.bind(7, id, Binding { verified: true, line: Some(5), message: None });
+        breakpoints.bind(7, id, Binding { verified: true, line: Some(5), ..Binding::default() });
         let moved = breakpoints.find(id).unwrap();
         assert_eq!(moved.message.as_deref(), Some("line 4 has no code; it stops on line 5"));
         assert_eq!(breakpoints.at("/a", 5), [id]);
@@ -348,7 +416,7 @@ mod tests {
     fn an_ended_session_verifies_nothing() {
         let mut breakpoints = Breakpoints::default();
         let id = breakpoints.set(wish("/a", 4));
-        breakpoints.bind(7, id, Binding { verified: true, line: Some(4), message: None });
+        breakpoints.bind(7, id, Binding { verified: true, line: Some(4), ..Binding::default() });
         breakpoints.unbind(7);
         assert!(!breakpoints.find(id).unwrap().verified);
     }

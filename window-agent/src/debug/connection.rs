@@ -1,5 +1,7 @@
 //! A connection to a debug adapter: one task that reads, one that writes, channels to both.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -26,7 +28,29 @@ pub(crate) struct Connection {
     pub(crate) writer: JoinHandle<()>,
 }
 
+/// How long nothing comes once a program has ended and everything was said.
+const QUIET: Duration = Duration::from_millis(100);
+
 impl Connection {
+    /// Holds the end of the session back until what was printed before it has come: some adapters read the program's
+    /// output on a thread of its own.
+    pub(crate) fn with_late_output(self) -> Self {
+        let Self { outgoing, incoming: mut raw, writer } = self;
+        let (sender, incoming) = mpsc::channel(MAX_INCOMING);
+        tokio::spawn(async move {
+            while let Some(message) = raw.recv().await {
+                let is_end = matches!(&message, Incoming::Event { event, .. } if event == "terminated");
+                while is_end && let Ok(Some(rest)) = tokio::time::timeout(QUIET, raw.recv()).await {
+                    let _ = sender.send(rest).await;
+                }
+                if sender.send(message).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self { outgoing, incoming, writer }
+    }
+
     /// Over any pair of byte streams: the pipes of a child, the halves of a socket, memory.
     pub(crate) fn new<R, W>(read: R, write: W) -> Self
     where

@@ -1,5 +1,7 @@
 //! The messages of the Debug Adapter Protocol, as far as the engine looks into them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -86,7 +88,7 @@ pub(crate) struct Request {
     pub(crate) seq: i64,
     #[serde(rename = "type")]
     pub(crate) kind: &'static str,
-    pub(crate) command: &'static str,
+    pub(crate) command: Cow<'static, str>,
     pub(crate) arguments: Value,
 }
 

@@ -13,7 +13,7 @@ use baton_proto::shim::{
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::debug::adapters::HitStyle;
+use crate::debug::adapters::table::HitStyle;
 use crate::debug::breakpoints::HitCondition;
 use crate::debug::host::vscode::Target;
 use crate::debug::types::{Breakpoint, SetBreakpoint};
@@ -61,6 +61,8 @@ struct State {
     /// Children that are still heard, and the session whose children they are.
     parents: BTreeMap<String, String>,
     breakpoints: Mirror,
+    /// See [`Editor::let_go`].
+    has_let_go: bool,
 }
 
 /// What the editor calls the breakpoints, and which changes it has not heard of yet.
@@ -118,10 +120,27 @@ impl Editor {
         }
         if let Some(session) = session {
             state.sessions.remove(session);
+            state.unclaimed.remove(session);
             state.parents.remove(session);
         }
         drop(state);
         self.gone.send_replace(());
+    }
+
+    /// Nobody will ask for it.
+    pub(crate) fn forget(&self, session: &str) {
+        let mut state = self.state();
+        state.sessions.remove(session);
+        state.unclaimed.remove(session);
+    }
+
+    /// The agent ends: what the user started lives on.
+    pub(crate) fn let_go(&self) {
+        self.state().has_let_go = true;
+    }
+
+    pub(crate) fn has_let_go(&self) -> bool {
+        self.state().has_let_go
     }
 
     /// Returns when everything of the session's children was heard: what they print counts as the session's, and it
@@ -145,8 +164,9 @@ impl Editor {
         let _ = tokio::time::timeout(SETTLE_TIMEOUT, settled).await;
     }
 
-    /// A session began in the editor. One of the user's own is none of the engine's.
-    pub(crate) async fn on_began(&self, session: EditorSession) {
+    /// A session began in the editor. One that no session of the engine's has to do with is given back: the user
+    /// started it, and the engine may adopt it.
+    pub(crate) async fn on_began(&self, session: EditorSession) -> Option<EditorSession> {
         let (sender, event) = {
             let mut state = self.state();
             let parent = session.parent.as_ref().and_then(|parent| state.sessions.get(parent)).cloned();
@@ -163,10 +183,14 @@ impl Editor {
                     let sender = sender.clone();
                     (sender, state.claimable(session))
                 }
-                (None, None) => return,
+                (None, None) => {
+                    state.claimable(session.clone());
+                    return Some(session);
+                }
             }
         };
         let _ = sender.send(event).await;
+        None
     }
 
     /// Editor and adapter speak.

@@ -2,61 +2,180 @@
 //!
 //! Each session's connection is served by a task of its own ([`crate::debug::host`]); what its messages mean is
 //! decided by its core ([`crate::debug::session`]).
+//!
+//! | module | what |
+//! |---|---|
+//! | `life` | sessions begin, have children and terminals, end, begin again |
+//! | `moves` | stops are told, programs go on, calls wait |
+//! | [`points`] | breakpoints of all kinds |
+//! | `asks` | what an adapter is asked about a program |
+//! | [`waits`] | CORE: which calls a stop or an end answers |
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baton_proto::shim::EditorBreakpoint;
 use bytes::Bytes;
-use serde_json::{Value, json};
+use jiff::Timestamp;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::debug::adapters::{self, Plan, Reach, StartKind};
-use crate::debug::breakpoints::{Breakpoints, SessionKey, Wanted};
+use crate::debug::adapters::Plan;
+use crate::debug::breakpoints::{Breakpoints, SessionKey};
 use crate::debug::editor::Editor;
-use crate::debug::engine::waits::{Wait, WaitId, WaitReply, Waits};
+use crate::debug::engine::moves::EarlyPause;
+use crate::debug::engine::points::{Gather, TriggersReply};
+use crate::debug::engine::waits::{WaitId, WaitReply, Waits};
 use crate::debug::error::DebugError;
-use crate::debug::from_dap::{self, Ids};
-use crate::debug::handles::Lookup;
-use crate::debug::host::direct::{self, FromHost, Inbox};
-use crate::debug::output::OutputRing;
-use crate::debug::session::capture::Captured;
-use crate::debug::session::{End, Ending, Input, Output, Session, Ticket};
-use crate::debug::types::{
-    Breakpoint, Completed, Evaluate, Evaluated, MAX_VARIABLES, OutputTail, Paging, Phase, RemoveBreakpoint,
-    Resume, Scope, SessionId, SessionSummary, SetBreakpoint, StopEvent, Variables, Waited,
+use crate::debug::from_dap::Ids;
+use crate::debug::host::direct::{FromHost, TerminalWriter};
+use crate::debug::output::OutputLog;
+use crate::debug::session::{Input, Output, Session, Ticket};
+use crate::debug::types::control::{
+    Category, OutputPage, OutputWish, Request, ResumeWish, StackTrace, Status, Stdin, Thread,
 };
-use crate::process;
+use crate::debug::types::triggers::{RemoveTriggers, SetTrigger, TriggerBreakpoint};
+use crate::debug::types::{
+    Breakpoint, Completed, Evaluate, Evaluated, OutputTail, Paging, Phase, RemoveBreakpoint, Scope,
+    SessionId, SessionSummary, SetBreakpoint, StopEvent, Variables, Waited,
+};
+use crate::debug::{DEFAULT_MAX_SESSIONS, DebuggerOptions};
+use crate::process::{self, Sentinel};
 
 mod asks;
+mod life;
+mod moves;
+pub(crate) mod points;
 pub(crate) mod waits;
 
-/// Most sessions at once, child sessions included: each costs processes of some 100 MB.
-const MAX_SESSIONS: usize = 32;
 /// Messages of hosts on their way to the engine.
 const MAX_INBOX: usize = 256;
-/// Ended sessions that are remembered, to be able to say that they ended.
-const MAX_REMEMBERED: usize = 64;
+
+/// The answer to a verb that can fail.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, DebugError>>;
 
 /// What the engine is asked.
 #[derive(Debug)]
 pub(crate) enum Command {
-    SetBreakpoint { wish: SetBreakpoint, reply: oneshot::Sender<Breakpoint> },
-    RemoveBreakpoint { which: RemoveBreakpoint, reply: oneshot::Sender<Vec<Breakpoint>> },
-    Breakpoints { reply: oneshot::Sender<Vec<Breakpoint>> },
-    EditorBreakpoints { all: Vec<EditorBreakpoint> },
-    Start { plan: Box<Plan>, name: String, wait: WaitId, reply: WaitReply },
-    Resume { session: Option<SessionId>, thread_id: i64, how: Resume, wait: WaitId, reply: WaitReply },
-    EndWait { wait: WaitId, early: Early },
+    SetBreakpoint {
+        wish: SetBreakpoint,
+        reply: oneshot::Sender<Breakpoint>,
+    },
+    RemoveBreakpoint {
+        which: RemoveBreakpoint,
+        reply: oneshot::Sender<Vec<Breakpoint>>,
+    },
+    Breakpoints {
+        reply: oneshot::Sender<Vec<Breakpoint>>,
+    },
+    EditorBreakpoints {
+        all: Vec<EditorBreakpoint>,
+    },
+    SetTrigger {
+        session: Option<SessionId>,
+        wish: SetTrigger,
+        reply: TriggersReply,
+    },
+    SetExceptions {
+        wishes: Option<Vec<SetTrigger>>,
+        reply: TriggersReply,
+    },
+    RemoveTriggers {
+        which: RemoveTriggers,
+        reply: TriggersReply,
+    },
+    Triggers {
+        reply: oneshot::Sender<Vec<TriggerBreakpoint>>,
+    },
+    Start {
+        plan: Box<Plan>,
+        name: String,
+        idle_limit: Option<Duration>,
+        wait: WaitId,
+        reply: WaitReply,
+    },
+    Adopt {
+        plan: Box<Plan>,
+        name: String,
+    },
+    Restart {
+        session: Option<SessionId>,
+        wait: WaitId,
+        reply: WaitReply,
+    },
+    Resume {
+        wish: ResumeWish,
+        wait: WaitId,
+        reply: WaitReply,
+    },
+    Pause {
+        session: Option<SessionId>,
+        thread_id: Option<i64>,
+        wait: WaitId,
+        reply: WaitReply,
+    },
+    WaitStop {
+        session: Option<SessionId>,
+        wait: WaitId,
+        reply: WaitReply,
+    },
+    EndWait {
+        wait: WaitId,
+        early: Early,
+    },
     InterruptWaits,
-    Scopes { frame_id: i64, reply: oneshot::Sender<Result<Vec<Scope>, DebugError>> },
-    Variables { reference: i64, paging: Paging, reply: oneshot::Sender<Result<Variables, DebugError>> },
-    Evaluate { evaluate: Evaluate, reply: oneshot::Sender<Result<Evaluated, DebugError>> },
-    Stop { session: Option<SessionId>, reply: oneshot::Sender<Result<SessionId, DebugError>> },
-    StopAll { reply: oneshot::Sender<()> },
+    Scopes {
+        frame_id: i64,
+        reply: Reply<Vec<Scope>>,
+    },
+    Variables {
+        reference: i64,
+        paging: Paging,
+        reply: Reply<Variables>,
+    },
+    Evaluate {
+        evaluate: Evaluate,
+        reply: Reply<Evaluated>,
+    },
+    Threads {
+        session: Option<SessionId>,
+        reply: Reply<Vec<Thread>>,
+    },
+    StackTrace {
+        session: Option<SessionId>,
+        thread_id: Option<i64>,
+        page: (i64, i64),
+        reply: Reply<StackTrace>,
+    },
+    Request {
+        request: Request,
+        reply: Reply<Value>,
+    },
+    Status {
+        session: Option<SessionId>,
+        reply: Reply<Status>,
+    },
+    Statuses {
+        reply: oneshot::Sender<Vec<Status>>,
+    },
+    Output {
+        wish: OutputWish,
+        reply: Reply<OutputPage>,
+    },
+    WriteStdin {
+        session: Option<SessionId>,
+        stdin: Stdin,
+        reply: Reply<()>,
+    },
+    Stop {
+        session: Option<SessionId>,
+        reply: Reply<SessionId>,
+    },
+    StopAll {
+        reply: oneshot::Sender<()>,
+    },
 }
 
 /// Why a wait ended before its program stopped.
@@ -73,27 +192,48 @@ struct Live {
     plan: Plan,
     parent: Option<SessionKey>,
     root: SessionKey,
+    /// It debugs nothing itself: its first child does, and goes by its id.
+    is_shell: bool,
     core: Session,
     outgoing: Option<mpsc::Sender<Bytes>>,
     over: CancellationToken,
     /// By which its processes are found; `None` when they are another's.
     mark: Option<String>,
-    /// A stop that nobody was told.
-    unseen: Option<StopEvent>,
-    /// Of a root: what its tree printed since the last answer.
-    output: OutputRing,
+    /// Where each stopped thread stands.
+    stops: BTreeMap<i64, StopEvent>,
+    /// Stopped threads that nobody was told of, oldest first.
+    untold: VecDeque<i64>,
+    /// Of a root: what its tree printed.
+    output: OutputLog,
     /// Of a root: our ids of the breakpoints its tree hit.
     hit: BTreeSet<i64>,
+    /// Of a root: the sessions of its tree, also those that have ended.
+    kin: Vec<SessionKey>,
+    /// What the program reads from, when it runs in a terminal of ours.
+    terminal: Option<TerminalWriter>,
+    /// It runs a program in a terminal of ours, or did.
+    has_terminal: bool,
     /// Who is told once it has gone.
-    stoppers: Vec<oneshot::Sender<Result<SessionId, DebugError>>>,
+    stoppers: Vec<Reply<SessionId>>,
+    /// It is to begin again once it has gone.
+    restart: Option<(WaitId, WaitReply)>,
+    /// Of a root: how long it may be used by nobody.
+    idle_limit: Option<Duration>,
+    /// When a verb was last about it.
+    last_used: Instant,
+    /// Why it is being ended, when nobody asked for it.
+    end_reason: Option<String>,
+    started_at: Timestamp,
+    last_used_at: Timestamp,
 }
 
 /// A session that ended.
 struct Ended {
-    id: SessionId,
-    exit_code: Option<i64>,
-    /// Its end, when nobody was told.
-    unseen: Option<Completed>,
+    status: Status,
+    /// What it printed; of the last ones alone.
+    output: Option<OutputLog>,
+    /// Its end, or its adapter's, when nobody was told.
+    untold: Option<Result<Completed, DebugError>>,
 }
 
 /// The engine's state.
@@ -105,9 +245,14 @@ pub(crate) struct Engine {
     published: watch::Sender<Vec<SessionSummary>>,
     prefix: String,
     editor: Option<Editor>,
+    max_sessions: usize,
+    /// Ends what we started when we are killed; there from the first session on.
+    sentinel: Option<Sentinel>,
     breakpoints: Breakpoints,
     ids: Ids,
     waits: Waits,
+    /// Pauses that came before there was a thread.
+    early_pauses: Vec<EarlyPause>,
     sessions: BTreeMap<SessionKey, Live>,
     last_key: SessionKey,
     /// The session that stopped or started last.
@@ -116,7 +261,7 @@ pub(crate) struct Engine {
     asked: BTreeMap<Ticket, asks::Asked>,
     last_ticket: Ticket,
     /// Breakpoint verbs that wait for adapters, by a key of their own.
-    gathers: BTreeMap<u64, asks::Gather>,
+    gathers: BTreeMap<u64, Gather>,
     stop_all: Vec<oneshot::Sender<()>>,
 }
 
@@ -124,7 +269,7 @@ impl Engine {
     /// An engine without sessions. `prefix` makes its sessions' ids unique over all agents.
     pub(crate) fn new(
         prefix: String,
-        editor: Option<Editor>,
+        options: &DebuggerOptions,
         commands: mpsc::Receiver<Command>,
         published: watch::Sender<Vec<SessionSummary>>,
     ) -> Self {
@@ -136,10 +281,13 @@ impl Engine {
             hosts: JoinSet::new(),
             published,
             prefix,
-            editor,
+            editor: options.editor.clone(),
+            max_sessions: options.max_sessions.unwrap_or(DEFAULT_MAX_SESSIONS),
+            sentinel: None,
             breakpoints: Breakpoints::default(),
             ids: Ids::default(),
             waits: Waits::default(),
+            early_pauses: Vec::new(),
             sessions: BTreeMap::new(),
             last_key: 0,
             active: None,
@@ -154,7 +302,8 @@ impl Engine {
     /// Runs until every handle on the engine is gone; then everything it started is killed.
     pub(crate) async fn run(mut self) {
         loop {
-            let next = self.sessions.values().filter_map(|live| live.core.poll_timeout()).min();
+            let next = self.sessions.values().filter_map(|live| live.core.poll_timeout());
+            let next = next.chain(self.next_idle()).chain(self.next_pause()).min();
             let timer = async {
                 match next {
                     Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -184,13 +333,22 @@ impl Engine {
             Command::RemoveBreakpoint { which, reply } => self.on_remove_breakpoint(&which, reply),
             Command::Breakpoints { reply } => drop(reply.send(self.breakpoints.list())),
             Command::EditorBreakpoints { all } => self.on_editor_breakpoints(all),
-            Command::Start { plan, name, wait, reply } => self.on_start(*plan, name, wait, reply),
-            Command::Resume { session, thread_id, how, wait, reply } => {
-                match self.resolve(session.as_ref()) {
-                    Ok(key) => self.on_resume(key, thread_id, how, wait, reply),
-                    Err(error) => drop(reply.send(self.unseen_end(session.as_ref()).ok_or(error))),
-                }
+            Command::SetTrigger { session, wish, reply } => {
+                self.on_set_trigger(session.as_ref(), wish, reply);
             }
+            Command::SetExceptions { wishes, reply } => self.on_set_exceptions(wishes, reply),
+            Command::RemoveTriggers { which, reply } => self.on_remove_triggers(&which, reply),
+            Command::Triggers { reply } => drop(reply.send(self.breakpoints.triggers())),
+            Command::Start { plan, name, idle_limit, wait, reply } => {
+                self.on_start(*plan, name, idle_limit, (wait, reply));
+            }
+            Command::Adopt { plan, name } => self.on_adopt(*plan, name),
+            Command::Restart { session, wait, reply } => self.on_restart(session.as_ref(), wait, reply),
+            Command::Resume { wish, wait, reply } => self.on_resume(wish, wait, reply),
+            Command::Pause { session, thread_id, wait, reply } => {
+                self.on_pause(session.as_ref(), thread_id, wait, reply);
+            }
+            Command::WaitStop { session, wait, reply } => self.on_wait_stop(session.as_ref(), wait, reply),
             Command::EndWait { wait, early } => self.on_end_wait(wait, early),
             Command::InterruptWaits => {
                 for wait in self.waits.take_all() {
@@ -200,6 +358,17 @@ impl Engine {
             Command::Scopes { frame_id, reply } => self.on_scopes(frame_id, reply),
             Command::Variables { reference, paging, reply } => self.on_variables(reference, paging, reply),
             Command::Evaluate { evaluate, reply } => self.on_evaluate(evaluate, reply),
+            Command::Threads { session, reply } => self.on_list_threads(session.as_ref(), reply),
+            Command::StackTrace { session, thread_id, page, reply } => {
+                self.on_stack_trace(session.as_ref(), thread_id, page, reply);
+            }
+            Command::Request { request, reply } => self.on_request(request, reply),
+            Command::Status { session, reply } => drop(reply.send(self.status(session.as_ref()))),
+            Command::Statuses { reply } => drop(reply.send(self.statuses())),
+            Command::Output { wish, reply } => drop(reply.send(self.output(&wish))),
+            Command::WriteStdin { session, stdin, reply } => {
+                let _ = reply.send(self.write_stdin(session.as_ref(), stdin));
+            }
             Command::Stop { session, reply } => match self.resolve(session.as_ref()) {
                 Ok(key) => self.on_stop(key, reply),
                 Err(error) => drop(reply.send(Err(error))),
@@ -215,124 +384,6 @@ impl Engine {
         }
     }
 
-    fn on_start(&mut self, plan: Plan, name: String, wait: WaitId, reply: WaitReply) {
-        if self.sessions.len() >= MAX_SESSIONS {
-            return drop(reply.send(Err(DebugError::TooManySessions { limit: MAX_SESSIONS })));
-        }
-        let key = self.begin(plan, name, None);
-        self.active = Some(key);
-        self.waits.push(Wait { id: wait, session: key, root: key, thread_id: None, reply });
-    }
-
-    /// Makes a session and starts its host.
-    fn begin(&mut self, plan: Plan, name: String, parent: Option<SessionKey>) -> SessionKey {
-        self.last_key += 1;
-        let key = self.last_key;
-        let root = parent.and_then(|parent| self.sessions.get(&parent)).map_or(key, |parent| parent.root);
-        let id = SessionId(format!("{}-{key}", self.prefix));
-        let served = self.breakpoints.paths().into_iter().filter(|path| plan.adapter.serves_source(path));
-        let wanted: BTreeMap<PathBuf, Vec<Wanted>> =
-            served.map(|path| (path.to_owned(), self.breakpoints.of_file(path))).collect();
-        let is_connected = !matches!(plan.reach, Reach::Stdio(_));
-        let tuning = plan.adapter.attach_tuning.filter(|_| is_connected);
-        let core = Session::new(&plan, tuning, if plan.no_debug { BTreeMap::new() } else { wanted });
-        let mark = (!is_connected).then(|| format!("{}-{}", id, std::process::id()));
-        let over = CancellationToken::new();
-        let inbox = Inbox { key, sender: self.to_inbox.clone() };
-        self.hosts.spawn(direct::run(plan.clone(), mark.clone(), over.clone(), inbox));
-        tracing::info!(session = %id, adapter = plan.adapter.name, "debug session begins");
-        let live = Live {
-            id,
-            name,
-            plan,
-            parent,
-            root,
-            core,
-            outgoing: None,
-            over,
-            mark,
-            unseen: None,
-            output: OutputRing::default(),
-            hit: BTreeSet::new(),
-            stoppers: Vec::new(),
-        };
-        self.sessions.insert(key, live);
-        key
-    }
-
-    fn on_resume(&mut self, key: SessionKey, thread_id: i64, how: Resume, id: WaitId, reply: WaitReply) {
-        if self.waits.is_busy(key, thread_id) {
-            return drop(reply.send(Err(DebugError::Busy { thread_id })));
-        }
-        let Some(live) = self.sessions.get_mut(&key) else { return };
-        let wait = Wait { id, session: key, root: live.root, thread_id: Some(thread_id), reply };
-        if let Some(stop) = live.unseen.take() {
-            // It stopped after an earlier wait had ended: that is news.
-            return self.tell_stop(key, stop, vec![wait]);
-        }
-        match (live.core.phase(), live.core.is_stopped(thread_id)) {
-            // A stop that is about to be told: nobody may run past it unheard.
-            (Phase::Stopped, _) if live.core.is_capturing() => self.waits.push(wait),
-            (Phase::Stopped, Some(true)) => self.resume(wait, thread_id, how),
-            (Phase::Stopped, _) => self.ask_threads(wait, thread_id, how),
-            (Phase::Terminating | Phase::Terminated, _) => self.waits.push(wait),
-            _ if how == Resume::Continue => self.wait_on(wait),
-            _ => drop(wait.reply.send(Err(DebugError::NotStopped { thread_id }))),
-        }
-    }
-
-    /// Lets a thread that is known to be stopped go on. The wait is armed before the request goes out.
-    fn resume(&mut self, wait: Wait, thread_id: i64, how: Resume) {
-        let key = wait.session;
-        self.wait_on(wait);
-        self.feed(key, Input::Resume { thread_id, how });
-    }
-
-    /// Arms a wait; a stop in its tree that nobody was told answers it at once.
-    fn wait_on(&mut self, wait: Wait) {
-        let is_kin = |live: &Live| live.root == wait.root && live.unseen.is_some();
-        let kin = self
-            .sessions
-            .iter_mut()
-            .find(|(_, live)| is_kin(live))
-            .map(|(&key, live)| (key, live.unseen.take()));
-        match kin {
-            Some((key, Some(stop))) => self.tell_stop(key, stop, vec![wait]),
-            _ => self.waits.push(wait),
-        }
-    }
-
-    fn on_end_wait(&mut self, id: WaitId, early: Early) {
-        if let Some(wait) = self.waits.take(id).or_else(|| self.take_asking(id)) {
-            self.answer_early(wait, early);
-        }
-    }
-
-    fn answer_early(&mut self, wait: Wait, early: Early) {
-        let output = self.take_output(wait.root);
-        let session = self
-            .sessions
-            .get(&wait.session)
-            .map_or_else(|| SessionId(self.prefix.clone()), |live| live.id.clone());
-        let waited = match early {
-            Early::TimedOut => Waited::TimedOut { session, output },
-            Early::Interrupted => Waited::Interrupted { session, output },
-        };
-        let _ = wait.reply.send(Ok(waited));
-    }
-
-    fn on_stop(&mut self, key: SessionKey, reply: oneshot::Sender<Result<SessionId, DebugError>>) {
-        // The program is meant, with all its children.
-        let root = self.sessions.get(&key).map_or(key, |live| live.root);
-        if let Some(live) = self.sessions.get_mut(&root) {
-            live.stoppers.push(reply);
-        }
-        let tree: Vec<SessionKey> = self.tree(root);
-        for key in tree.into_iter().rev() {
-            self.feed(key, Input::Stop);
-        }
-    }
-
     fn on_host(&mut self, key: SessionKey, event: FromHost) {
         match event {
             FromHost::Reached(outgoing) => {
@@ -343,8 +394,18 @@ impl Engine {
                 live.outgoing = Some(outgoing);
                 self.feed(key, Input::Connected);
             }
-            FromHost::Message(message) => self.feed(key, Input::Message(message)),
-            FromHost::Printed(text) => self.print(key, &text),
+            FromHost::Message(message) => {
+                tracing::trace!(key, ?message, "from the adapter");
+                self.feed(key, Input::Message(message));
+            }
+            FromHost::Printed(category, text) => self.print(key, category, &text),
+            FromHost::Terminal(terminal) => {
+                if let Some(live) = self.sessions.get_mut(&key) {
+                    live.terminal = Some(terminal);
+                    live.has_terminal = true;
+                }
+            }
+            FromHost::TerminalEnded { exit_code } => self.feed(key, Input::TerminalEnded { exit_code }),
             FromHost::UserStops => {
                 let root = self.sessions.get(&key).map_or(key, |live| live.root);
                 for wait in self.waits.take_ended(key).into_iter().chain(self.waits.take_ended(root)) {
@@ -362,25 +423,6 @@ impl Engine {
         }
     }
 
-    fn on_gone(&mut self, key: SessionKey) {
-        let Some(mut live) = self.sessions.remove(&key) else { return };
-        for stopper in std::mem::take(&mut live.stoppers) {
-            let _ = stopper.send(Ok(live.id.clone()));
-        }
-        if self.active == Some(key) {
-            self.active = live.parent;
-        }
-        self.drive_stop_all();
-    }
-
-    fn drive_stop_all(&mut self) {
-        if self.sessions.is_empty() {
-            for reply in self.stop_all.drain(..) {
-                let _ = reply.send(());
-            }
-        }
-    }
-
     fn on_timer(&mut self) {
         let now = Instant::now();
         let due =
@@ -391,6 +433,8 @@ impl Engine {
             }
             self.drive_outputs(key);
         }
+        self.end_idle(now);
+        self.retry_pauses(now);
     }
 
     /// Gives a session an input and does what follows from it.
@@ -411,20 +455,23 @@ impl Engine {
             Output::Send(message) => self.send(key, &message),
             Output::Answer { ticket, result } => self.on_answer(ticket, result),
             Output::Bound { id, binding } => self.breakpoints.bind(key, id, binding),
-            Output::Resumed => {
-                self.ids.forget(key);
-                if let Some(live) = self.sessions.get_mut(&key) {
-                    live.unseen = None;
-                }
-            }
+            Output::Resumed { thread_id } => self.on_resumed(key, thread_id),
             Output::ResumeRefused { thread_id, message } => {
                 for wait in self.waits.take_thread(key, thread_id) {
                     let command = "resume".to_owned();
                     let _ = wait.reply.send(Err(DebugError::Refused { command, message: message.clone() }));
                 }
             }
+            Output::PauseRefused { message } => {
+                for wait in self.waits.take_pauses(key) {
+                    let command = "pause".to_owned();
+                    let _ = wait.reply.send(Err(DebugError::Refused { command, message: message.clone() }));
+                }
+            }
             Output::Stopped(captured) => self.on_stopped(key, &captured),
-            Output::Printed(text) => self.print(key, &text),
+            // What the program prints in a terminal is read there.
+            Output::Printed(Category::Stdout | Category::Stderr, _) if self.has_terminal(key) => {}
+            Output::Printed(category, text) => self.print(key, category, &text),
             Output::StartChild { request_seq, request, configuration } => {
                 self.on_start_child(key, request_seq, &request, configuration);
             }
@@ -445,174 +492,75 @@ impl Engine {
         }
     }
 
-    fn on_stopped(&mut self, key: SessionKey, captured: &Captured) {
-        let Some(live) = self.sessions.get(&key) else { return };
-        let (root, id) = (live.root, live.id.clone());
-        let mut stop = from_dap::stop_event(captured, (key, id), jiff::Timestamp::now(), &mut self.ids);
-        if captured.hit.is_none() && stop.reason.contains("breakpoint") {
-            let path = stop.source.as_ref().map_or("", |source| &source.path);
-            let here = self.breakpoints.at(path, stop.line.unwrap_or(0));
-            stop.hit_breakpoint_ids = Some(here).filter(|here| !here.is_empty());
-        }
-        if let Some(root) = self.sessions.get_mut(&root) {
-            root.hit.extend(stop.hit_breakpoint_ids.iter().flatten());
-        }
-        let all = stop.all_threads_stopped.unwrap_or(true);
-        let waits = self.waits.take_stopped(root, key, stop.thread_id, all);
-        if waits.is_empty() {
-            if let Some(live) = self.sessions.get_mut(&key) {
-                live.unseen = Some(stop);
-            }
-            return;
-        }
-        self.tell_stop(key, stop, waits);
-    }
-
-    /// Tells a stop to those who wait; when none of them listens any more, it stays untold.
-    fn tell_stop(&mut self, key: SessionKey, mut stop: StopEvent, waits: Vec<Wait>) {
-        let Some(root) = self.sessions.get(&key).map(|live| live.root) else { return };
-        self.active = Some(key);
-        stop.output = self.take_output(root);
-        let mut is_told = false;
-        for wait in waits {
-            is_told |= wait.reply.send(Ok(Waited::Stopped(Box::new(stop.clone())))).is_ok();
-        }
-        if !is_told && let Some(live) = self.sessions.get_mut(&key) {
-            live.unseen = Some(stop);
-        }
-    }
-
-    fn on_start_child(&mut self, key: SessionKey, request_seq: i64, request: &str, configuration: Value) {
-        let name = configuration["name"].as_str().unwrap_or("child").to_owned();
-        let plan =
-            self.sessions.get(&key).and_then(|live| adapters::plan_child(&live.plan, request, configuration));
-        let result = match plan {
-            Some(_) if self.sessions.len() >= MAX_SESSIONS => Err("too many debug sessions".to_owned()),
-            Some(plan) => {
-                self.begin(plan, name, Some(key));
-                Ok(json!({}))
-            }
-            None => Err("the child's configuration names no address".to_owned()),
-        };
-        self.feed(key, Input::Reply { request_seq, command: "startDebugging".to_owned(), result });
-    }
-
-    fn on_run_in_terminal(&mut self, key: SessionKey, request_seq: i64, arguments: Value) {
-        let Some(live) = self.sessions.get(&key) else { return };
-        let mark = live.mark.clone().unwrap_or_default();
-        let Some(outgoing) = live.outgoing.clone() else { return };
-        let inbox = Inbox { key, sender: self.to_inbox.clone() };
-        self.hosts.spawn(async move {
-            let (success, body, message) = match direct::run_in_terminal(arguments, mark, inbox).await {
-                Ok(body) => (true, body, Value::Null),
-                Err(message) => (false, Value::Null, Value::String(message)),
-            };
-            let reply = json!({
-                "seq": 0, "type": "response", "request_seq": request_seq, "command": "runInTerminal",
-                "success": success, "body": body, "message": message,
-            });
-            let _ = outgoing.send(Bytes::from(reply.to_string())).await;
-        });
-    }
-
-    fn on_ended(&mut self, key: SessionKey, end: &End) {
-        self.ids.forget(key);
-        self.breakpoints.unbind(key);
-        let mut waits = self.waits.take_ended(key);
-        waits.retain(|wait| !wait.reply.is_closed());
-        let Some(root) = self.sessions.get(&key).map(|live| live.root) else { return };
-        // What a child printed is told with its parent's end, unless somebody waits for the child.
-        let is_told = root == key || !waits.is_empty();
-        let output = if is_told { self.take_output(root) } else { OutputTail::default() };
-        let never_hit = if root == key { self.never_hit(key) } else { Vec::new() };
-        let Some(live) = self.sessions.get_mut(&key) else { return };
-        tracing::info!(session = %live.id, exit_code = end.exit_code, how = ?end.how, "debug session ended");
-        // The farewell is in the channel; behind it the connection closes.
-        live.outgoing = None;
-        live.over.cancel();
-        live.unseen = None;
-        let session = live.id.clone();
-        let result = match &end.how {
-            Ending::NotStarted(message) => {
-                Err(DebugError::StartFailed { message: with_words(message, &output) })
-            }
-            Ending::Lost(how) => {
-                let output = output.text.trim().to_owned();
-                Err(DebugError::AdapterDied { session: session.clone(), how: how.clone(), output })
-            }
-            Ending::Plain | Ending::Asked => {
-                let note = (end.how == Ending::Asked).then(|| match live.plan.kind {
-                    StartKind::Launch => "the debug session was stopped".to_owned(),
-                    StartKind::Attach => "the debugger was detached; the program runs on".to_owned(),
-                });
-                let session = session.clone();
-                Ok(Completed { session, exit_code: end.exit_code, output, never_hit, note })
-            }
-        };
-        let is_news = waits.is_empty() && end.how != Ending::Asked && root == key;
-        let unseen = result.clone().ok().filter(|_| is_news);
-        for wait in waits {
-            let _ = wait.reply.send(result.clone().map(|completed| Waited::Completed(Box::new(completed))));
-        }
-        self.ended.push_back(Ended { id: session, exit_code: end.exit_code, unseen });
-        if self.ended.len() > MAX_REMEMBERED {
-            self.ended.pop_front();
-        }
-        // Children do not outlive their parent's adapter.
-        for child in self.tree(key).into_iter().filter(|child| *child != key) {
-            self.feed(child, Input::Stop);
-        }
-    }
-
-    /// Breakpoints that a tree could have hit and did not; log points never count as hit.
-    fn never_hit(&self, root: SessionKey) -> Vec<Breakpoint> {
-        let Some(live) = self.sessions.get(&root).filter(|live| !live.plan.no_debug) else {
-            return Vec::new();
-        };
-        let is_missed = |breakpoint: &Breakpoint| {
-            breakpoint.log_message.is_none()
-                && !live.hit.contains(&breakpoint.id)
-                && live.plan.adapter.serves_source(&breakpoint.path)
-        };
-        self.breakpoints.list().into_iter().filter(is_missed).collect()
-    }
-
-    fn print(&mut self, key: SessionKey, text: &str) {
+    fn print(&mut self, key: SessionKey, category: Category, text: &str) {
         let root = self.sessions.get(&key).map(|live| live.root);
         if let Some(root) = root.and_then(|root| self.sessions.get_mut(&root)) {
-            root.output.push(text);
+            root.output.push(category, text);
         }
+    }
+
+    /// Whether the program of a tree runs in a terminal of ours.
+    fn has_terminal(&self, key: SessionKey) -> bool {
+        let root = self.sessions.get(&key).and_then(|live| self.sessions.get(&live.root));
+        root.is_some_and(|root| root.has_terminal)
     }
 
     fn take_output(&mut self, root: SessionKey) -> OutputTail {
-        self.sessions.get_mut(&root).map(|root| root.output.take()).unwrap_or_default()
+        self.sessions.get_mut(&root).map(|root| root.output.take_tail()).unwrap_or_default()
     }
 
-    /// The session that is meant; without an id the active one, or else the youngest.
-    fn resolve(&self, session: Option<&SessionId>) -> Result<SessionKey, DebugError> {
+    /// The session that is meant; without an id the active one, or else the youngest. It counts as used.
+    fn resolve(&mut self, session: Option<&SessionId>) -> Result<SessionKey, DebugError> {
+        let key = self.find(session)?;
+        self.note_use(key);
+        Ok(key)
+    }
+
+    /// A verb is about this session, and its program.
+    fn note_use(&mut self, key: SessionKey) {
+        let root = self.sessions.get(&key).map(|live| live.root);
+        for key in root.into_iter().chain([key]) {
+            if let Some(live) = self.sessions.get_mut(&key) {
+                live.last_used = Instant::now();
+                live.last_used_at = Timestamp::now();
+            }
+        }
+    }
+
+    fn find(&self, session: Option<&SessionId>) -> Result<SessionKey, DebugError> {
         let is_running = |live: &Live| live.core.phase() != Phase::Terminated;
         let Some(session) = session else {
             let active = self.active.filter(|key| self.sessions.get(key).is_some_and(is_running));
+            let is_candidate = |live: &Live| is_running(live) && !live.plan.is_users();
             let youngest =
-                || self.sessions.iter().rev().find(|(_, live)| is_running(live)).map(|(&key, _)| key);
-            return active.or_else(youngest).ok_or(DebugError::NoSession);
+                || self.sessions.iter().rev().find(|(_, live)| is_candidate(live)).map(|(&key, _)| key);
+            let key = active.or_else(youngest).ok_or(DebugError::NoSession)?;
+            // What goes by its id now.
+            let is_meant = |live: &Live| {
+                is_running(live) && self.sessions.get(&key).is_some_and(|known| known.id == live.id)
+            };
+            let meant = self.sessions.iter().rev().find(|(_, live)| is_meant(live));
+            return Ok(meant.map_or(key, |(&key, _)| key));
         };
-        if let Some((&key, _)) =
-            self.sessions.iter().find(|(_, live)| live.id == *session && is_running(live))
-        {
+        // The child of a shell goes before it.
+        let mut meant = self.sessions.iter().rev();
+        if let Some((&key, _)) = meant.find(|(_, live)| live.id == *session && is_running(live)) {
             return Ok(key);
         }
-        Err(match self.ended.iter().find(|ended| ended.id == *session) {
-            Some(ended) => DebugError::SessionEnded { session: session.clone(), exit_code: ended.exit_code },
+        Err(match self.ended.iter().rev().find(|ended| ended.status.id == *session) {
+            Some(ended) => {
+                let exit_code = ended.status.exit_code;
+                DebugError::SessionEnded { session: session.clone(), exit_code }
+            }
             None => DebugError::NoSuchSession { session: session.clone() },
         })
     }
 
     /// An end that nobody was told: of the session that is meant, or else of the last one.
-    fn unseen_end(&mut self, session: Option<&SessionId>) -> Option<Waited> {
-        let is_meant = |ended: &&mut Ended| session.is_none_or(|session| ended.id == *session);
-        let completed = self.ended.iter_mut().rev().find(is_meant)?.unseen.take()?;
-        Some(Waited::Completed(Box::new(completed)))
+    fn untold_end(&mut self, session: Option<&SessionId>) -> Option<Result<Waited, DebugError>> {
+        let is_meant = |ended: &&mut Ended| session.is_none_or(|session| ended.status.id == *session);
+        let untold = self.ended.iter_mut().rev().find(is_meant)?.untold.take()?;
+        Some(untold.map(|completed| Waited::Completed(Box::new(completed))))
     }
 
     /// A session and its descendants, parents first.
@@ -627,27 +575,43 @@ impl Engine {
         tree
     }
 
+    /// Whether another session goes by its id at the moment.
+    fn is_hidden(&self, live: &Live) -> bool {
+        let is_meant = |other: &Live| !other.is_shell && other.core.phase() != Phase::Terminated;
+        live.is_shell && self.sessions.values().any(|other| other.id == live.id && is_meant(other))
+    }
+
+    fn parent_id(&self, live: &Live) -> Option<SessionId> {
+        let parent = self.sessions.get(&live.parent?)?;
+        (parent.id != live.id).then(|| parent.id.clone())
+    }
+
     fn publish(&mut self) {
-        let is_running = |live: &&Live| live.core.phase() != Phase::Terminated;
-        let parent_id = |live: &Live| Some(self.sessions.get(&live.parent?)?.id.clone());
+        let is_shown = |live: &&Live| live.core.phase() != Phase::Terminated && !self.is_hidden(live);
+        let is_same = {
+            let published = self.published.borrow();
+            let mut running = self.sessions.values().filter(is_shown);
+            // Most messages change nothing here, and a flood of output is many messages.
+            published.iter().all(|known| {
+                running.next().is_some_and(|live| live.id == known.id && live.core.phase() == known.phase)
+            }) && running.next().is_none()
+        };
+        if is_same {
+            return;
+        }
         let summaries: Vec<SessionSummary> = self
             .sessions
             .values()
-            .filter(is_running)
+            .filter(is_shown)
             .map(|live| SessionSummary {
                 id: live.id.clone(),
                 name: live.name.clone(),
                 phase: live.core.phase(),
-                parent: parent_id(live),
+                parent: self.parent_id(live),
+                by_user: live.plan.is_users(),
             })
             .collect();
-        self.published.send_if_modified(|published| {
-            let is_changed = *published != summaries;
-            if is_changed {
-                *published = summaries;
-            }
-            is_changed
-        });
+        self.published.send_replace(summaries);
     }
 }
 
@@ -660,12 +624,4 @@ impl Drop for Engine {
             }
         }
     }
-}
-
-/// A failure with the last of what was printed before it: the real cause is often there.
-fn with_words(message: &str, output: &OutputTail) -> String {
-    const MAX_WORDS: usize = 600;
-    let words = output.text.trim();
-    let words = &words[words.ceil_char_boundary(words.len().saturating_sub(MAX_WORDS))..];
-    if words.is_empty() { message.to_owned() } else { format!("{message}: {words}") }
 }

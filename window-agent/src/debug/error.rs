@@ -37,6 +37,12 @@ pub enum DebugError {
         /// What was asked for.
         text: String,
     },
+    /// A breakpoint without a place.
+    #[error("the {what} of the breakpoint is missing")]
+    NoPlace {
+        /// `function name`.
+        what: &'static str,
+    },
     /// There is no such breakpoint.
     #[error("there is no breakpoint {what}")]
     NoSuchBreakpoint {
@@ -72,7 +78,7 @@ pub enum DebugError {
         message: String,
     },
     /// As many sessions run as may.
-    #[error("{limit} debug sessions are running, which is the most there can be")]
+    #[error("as many debug sessions run as may: {limit}")]
     TooManySessions {
         /// The bound.
         limit: usize,
@@ -164,6 +170,37 @@ pub enum DebugError {
         /// What it says.
         message: String,
     },
+    /// The adapter cannot do it.
+    #[error("the debug adapter {adapter} does not support {what}")]
+    Unsupported {
+        /// Which adapter.
+        adapter: String,
+        /// `memory reads`.
+        what: &'static str,
+    },
+    /// A request that changes where a session stands; it has a verb of its own.
+    #[error("`{command}` cannot be sent as a request of its own")]
+    OfVerb {
+        /// The request.
+        command: String,
+        /// What to use instead.
+        verb: &'static str,
+    },
+    /// A frame or a reference of another session than the one that was named.
+    #[error("the frame or reference belongs to debug session {session}")]
+    ForeignId {
+        /// Whose it is.
+        session: SessionId,
+    },
+    /// The adapter tells no threads.
+    #[error("the debugger reported no threads")]
+    NoThreads,
+    /// The program does not read from a terminal of ours.
+    #[error("the program does not run in a terminal of its own, so that nothing can be typed into it")]
+    NoTerminal,
+    /// The program does not read what it was given.
+    #[error("the program has not read what was written to it before")]
+    StdinFull,
     /// The adapter does not answer.
     #[error("the debug adapter did not answer `{command}` within {seconds} s")]
     NoAnswer {
@@ -185,6 +222,7 @@ impl DebugError {
             Self::LineOutsideFile { .. } => "line_outside_file",
             Self::BadCondition { .. } => "bad_condition",
             Self::BadHitCondition { .. } => "bad_hit_condition",
+            Self::NoPlace { .. } => "no_place",
             Self::NoSuchBreakpoint { .. } => "no_such_breakpoint",
             Self::BadConfiguration { .. } => "bad_configuration",
             Self::UnknownType { .. } => "unknown_type",
@@ -204,6 +242,12 @@ impl DebugError {
             Self::NoSuchReference { .. } => "no_such_reference",
             Self::EvaluationFailed { .. } => "evaluation_failed",
             Self::Refused { .. } => "adapter_refused",
+            Self::Unsupported { .. } => "unsupported",
+            Self::OfVerb { .. } => "not_a_request",
+            Self::ForeignId { .. } => "foreign_id",
+            Self::NoThreads => "no_threads",
+            Self::NoTerminal => "no_terminal",
+            Self::StdinFull => "stdin_full",
             Self::NoAnswer { .. } => "adapter_timeout",
             Self::ShuttingDown => "shutting_down",
         }
@@ -218,6 +262,7 @@ impl DebugError {
             Self::BadHitCondition { .. } => {
                 "Write a comparison with a number: `> 5`, `>= 5`, `< 5`, `<= 5`, `== 3`, `% 2 == 0`, or a plain number."
             }
+            Self::NoPlace { .. } => "Give one that the debugger knows.",
             Self::NoSuchBreakpoint { .. } => "Call get_breakpoints for the ones there are.",
             Self::BadConfiguration { .. } => "Correct the configuration in .vscode/launch.json.",
             Self::UnknownType { .. } => "Use a configuration whose `type` is among the known ones.",
@@ -238,6 +283,12 @@ impl DebugError {
             }
             Self::EvaluationFailed { .. } => "Check the names in the expression against the frame's variables.",
             Self::Refused { .. } => "Check the arguments against the latest stop_event_data.",
+            Self::Unsupported { .. } => "Use another way, or another debug adapter that can.",
+            Self::OfVerb { verb, .. } => return format!("Use {verb} for it."),
+            Self::ForeignId { .. } => "Leave the session out, or name that one.",
+            Self::NoThreads => "Wait until the program runs, or stop it.",
+            Self::NoTerminal => "Start it with `console` set to integratedTerminal.",
+            Self::StdinFull => "Let the program run until it reads.",
             Self::NoAnswer { .. } => "The program may be busy; try again, or call stop_debugging.",
             Self::ShuttingDown => "Try again in a moment.",
         }

@@ -1,4 +1,5 @@
 //! How the engine reaches debug adapters.
 
 pub(crate) mod direct;
+pub(crate) mod server;
 pub(crate) mod vscode;

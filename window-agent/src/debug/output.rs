@@ -1,79 +1,254 @@
-//! CORE: the last of what a program printed, bounded whatever it prints.
+//! CORE: what a program printed, bounded whatever it prints: where, in which order, and who was told how much of it.
 
 use std::collections::VecDeque;
 
 use crate::debug::types::OutputTail;
+use crate::debug::types::control::{Category, OutputEntry, OutputPage};
 
-/// Bytes kept of what was printed since the last answer.
-pub(crate) const MAX_KEPT: usize = 4 * 1024;
+/// Bytes kept of what a session printed, with what keeping them costs.
+const MAX_KEPT: usize = 1024 * 1024;
+/// Longest piece; pieces fall out whole.
+const MAX_PIECE: usize = 8 * 1024;
+/// What a piece costs besides its text.
+const PIECE_COST: usize = 64;
+/// Bytes told with an answer, of what was printed since the one before.
+const MAX_TAIL: usize = 4 * 1024;
 
-/// A ring of bytes with a count of those that fell out.
-#[derive(Debug, Default)]
-pub(crate) struct OutputRing {
-    kept: VecDeque<u8>,
-    dropped: u64,
+/// Text of one category, and where it begins.
+#[derive(Debug)]
+struct Piece {
+    category: Category,
+    text: String,
+    start: u64,
 }
 
-impl OutputRing {
+/// A ring of what was printed. Places in it are counted in bytes from the very beginning.
+#[derive(Debug)]
+pub(crate) struct OutputLog {
+    max_kept: usize,
+    pieces: VecDeque<Piece>,
+    cost: usize,
+    end: u64,
+    /// What lies before it was told with an answer.
+    told: u64,
+}
+
+impl Default for OutputLog {
+    fn default() -> Self {
+        Self::new(MAX_KEPT)
+    }
+}
+
+impl OutputLog {
+    /// A ring of so many bytes.
+    pub(crate) fn new(max_kept: usize) -> Self {
+        Self { max_kept, pieces: VecDeque::new(), cost: 0, end: 0, told: 0 }
+    }
+
     /// Adds text.
-    pub(crate) fn push(&mut self, text: &str) {
-        let text = text.as_bytes();
-        let fresh = &text[text.len().saturating_sub(MAX_KEPT)..];
-        let n_overflow = (self.kept.len() + fresh.len()).saturating_sub(MAX_KEPT);
-        self.dropped += (n_overflow + text.len() - fresh.len()) as u64;
-        self.kept.drain(..n_overflow);
-        self.kept.extend(fresh);
-    }
-
-    /// Takes what is there and starts anew. A cut is made at a line's beginning where there is one.
-    pub(crate) fn take(&mut self) -> OutputTail {
-        let bytes: Vec<u8> = std::mem::take(&mut self.kept).into();
-        let mut omitted_bytes = std::mem::take(&mut self.dropped);
-        let mut start = 0;
-        if omitted_bytes > 0 {
-            start = match memchr::memchr(b'\n', &bytes) {
-                Some(at) if at + 1 < bytes.len() => at + 1,
-                // One endless line: begin at a character.
-                _ => bytes.iter().position(|&byte| byte & 0xC0 != 0x80).unwrap_or(0),
+    pub(crate) fn push(&mut self, category: Category, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let room = match self.pieces.back() {
+                Some(last) if last.category == category => MAX_PIECE.saturating_sub(last.text.len()),
+                _ => 0,
             };
-            omitted_bytes += start as u64;
+            let n_fit = rest.floor_char_boundary(room);
+            if n_fit == 0 {
+                self.open_piece(category);
+                continue;
+            }
+            let (now, later) = rest.split_at(n_fit);
+            if let Some(last) = self.pieces.back_mut() {
+                last.text.push_str(now);
+            }
+            self.cost += n_fit;
+            self.end += n_fit as u64;
+            rest = later;
         }
-        let text = String::from_utf8_lossy(&bytes[start..]).replace("\r\n", "\n");
-        OutputTail { text, omitted_bytes }
+        while self.cost > self.max_kept
+            && let Some(oldest) = self.pieces.pop_front()
+        {
+            self.cost -= oldest.text.len() + PIECE_COST;
+        }
     }
 
-    /// The last `max_len` bytes as text, without taking them.
-    pub(crate) fn last_words(&self, max_len: usize) -> String {
-        let start = self.kept.len().saturating_sub(max_len);
-        let bytes: Vec<u8> = self.kept.range(start..).copied().collect();
-        String::from_utf8_lossy(&bytes).trim().to_owned()
+    fn open_piece(&mut self, category: Category) {
+        if let Some(last) = self.pieces.back_mut() {
+            last.text.shrink_to_fit();
+        }
+        self.pieces.push_back(Piece { category, text: String::new(), start: self.end });
+        self.cost += PIECE_COST;
     }
+
+    /// What was printed since the last answer: the end of it. It counts as told then.
+    pub(crate) fn take_tail(&mut self) -> OutputTail {
+        let told = std::mem::replace(&mut self.told, self.end);
+        let start = told.max(self.end.saturating_sub(MAX_TAIL as u64));
+        let mut text = self.text_from(start);
+        if start > told {
+            let n_cut = start_of_line(&text);
+            text.drain(..n_cut);
+        }
+        let omitted_bytes = self.end - told - text.len() as u64;
+        OutputTail { text: plain_line_ends(&text), omitted_bytes }
+    }
+
+    /// Part of it, see [`crate::debug::types::control::OutputWish`].
+    pub(crate) fn page(&self, since: Option<u64>, categories: &[Category], max_bytes: usize) -> OutputPage {
+        let is_wanted = |piece: &Piece| categories.is_empty() || categories.contains(&piece.category);
+        let first = self.pieces.front().map_or(self.end, |piece| piece.start);
+        let asked = since.unwrap_or(0).min(self.end);
+        let mut start = asked.max(first);
+        if since.is_none() {
+            start = self.start_of_end(&is_wanted, max_bytes).max(start);
+        }
+        let mut page = OutputPage { next: self.end, dropped_bytes: start - asked, ..OutputPage::default() };
+        let mut n_left = max_bytes;
+        for piece in self.pieces.iter().filter(|piece| is_wanted(piece)) {
+            let skipped = usize::try_from(start.saturating_sub(piece.start)).unwrap_or(usize::MAX);
+            let text = &piece.text[piece.text.ceil_char_boundary(skipped.min(piece.text.len()))..];
+            let fit = &text[..text.floor_char_boundary(n_left)];
+            n_left -= fit.len();
+            push_entry(&mut page.entries, piece.category, fit);
+            if fit.len() < text.len() {
+                page.next = piece.start + (piece.text.len() - text.len() + fit.len()) as u64;
+                page.has_more = true;
+                break;
+            }
+        }
+        for entry in &mut page.entries {
+            entry.text = plain_line_ends(&entry.text);
+        }
+        page
+    }
+
+    /// Where the last `max_bytes` that are wanted begin, at a line where there is one.
+    fn start_of_end(&self, is_wanted: &impl Fn(&Piece) -> bool, max_bytes: usize) -> u64 {
+        let mut n_left = max_bytes;
+        for piece in self.pieces.iter().rev().filter(|piece| is_wanted(piece)) {
+            if piece.text.len() > n_left {
+                let cut = piece.text.ceil_char_boundary(piece.text.len() - n_left);
+                let at = cut + start_of_line(&piece.text[cut..]);
+                return piece.start + at as u64;
+            }
+            n_left -= piece.text.len();
+        }
+        0
+    }
+
+    /// The last `max_len` bytes, as they are.
+    pub(crate) fn last_words(&self, max_len: usize) -> String {
+        self.text_from(self.end.saturating_sub(max_len as u64)).trim().to_owned()
+    }
+
+    fn text_from(&self, start: u64) -> String {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            let skipped = usize::try_from(start.saturating_sub(piece.start)).unwrap_or(usize::MAX);
+            text.push_str(&piece.text[piece.text.ceil_char_boundary(skipped.min(piece.text.len()))..]);
+        }
+        text
+    }
+}
+
+fn push_entry(entries: &mut Vec<OutputEntry>, category: Category, text: &str) {
+    match entries.last_mut() {
+        _ if text.is_empty() => {}
+        Some(last) if last.category == category => last.text.push_str(text),
+        _ => entries.push(OutputEntry { category, text: text.to_owned() }),
+    }
+}
+
+/// Where the first whole line of a cut text begins; one endless line is left as it is.
+fn start_of_line(text: &str) -> usize {
+    text.find('\n').map(|at| at + 1).filter(|at| *at < text.len()).unwrap_or(0)
+}
+
+fn plain_line_ends(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn flood() -> OutputLog {
+        let mut log = OutputLog::default();
+        for n in 0..100_000 {
+            log.push(Category::Stdout, &format!("line {n:05}\n"));
+        }
+        log
+    }
+
+    fn texts(page: &OutputPage) -> Vec<(&'static str, &str)> {
+        page.entries.iter().map(|entry| (entry.category.as_str(), entry.text.as_str())).collect()
+    }
+
     #[test]
     fn keeps_the_end_of_a_flood_and_counts_the_rest() {
-        let mut ring = OutputRing::default();
-        for n in 0..100_000 {
-            ring.push(&format!("line {n:05}\n"));
-        }
-        let tail = ring.take();
+        let mut log = flood();
+        let capacity: usize = log.pieces.iter().map(|piece| piece.text.capacity() + PIECE_COST).sum();
+        assert!(capacity <= MAX_KEPT + MAX_PIECE, "{capacity}");
+        let tail = log.take_tail();
         assert!(tail.text.starts_with("line ") && tail.text.ends_with("line 99999\n"));
         assert_eq!(tail.text.len() as u64 + tail.omitted_bytes, 100_000 * 11);
-        assert!(tail.text.len() <= MAX_KEPT);
-        assert!(ring.take().is_empty());
+        assert!(tail.text.len() <= MAX_TAIL);
+        assert!(log.take_tail().is_empty());
     }
 
     #[test]
     fn one_endless_line_is_cut_at_a_character() {
-        let mut ring = OutputRing::default();
-        ring.push(&"é".repeat(MAX_KEPT));
-        ring.push("!");
-        let tail = ring.take();
+        let mut log = OutputLog::default();
+        log.push(Category::Stdout, &"é".repeat(MAX_TAIL));
+        log.push(Category::Stdout, "!");
+        let tail = log.take_tail();
         assert!(tail.text.starts_with('é') && tail.text.ends_with("é!"));
-        assert_eq!(tail.text.len() as u64 + tail.omitted_bytes, 2 * MAX_KEPT as u64 + 1);
+        assert_eq!(tail.text.len() as u64 + tail.omitted_bytes, 2 * MAX_TAIL as u64 + 1);
+    }
+
+    #[test]
+    fn many_small_pieces_are_bounded_too() {
+        let mut log = OutputLog::default();
+        for _ in 0..100_000 {
+            log.push(Category::Stdout, "a");
+            log.push(Category::Stderr, "b");
+        }
+        assert!(log.pieces.len() <= MAX_KEPT / PIECE_COST);
+    }
+
+    #[test]
+    fn a_cursor_walks_over_everything_once() {
+        let log = flood();
+        let (mut cursor, mut n_bytes, mut dropped) = (0, 0, 0);
+        loop {
+            let page = log.page(Some(cursor), &[], 10_000);
+            n_bytes += page.entries.iter().map(|entry| entry.text.len() as u64).sum::<u64>();
+            dropped += page.dropped_bytes;
+            cursor = page.next;
+            if !page.has_more {
+                break;
+            }
+        }
+        assert_eq!(n_bytes + dropped, 100_000 * 11);
+        assert!(dropped > 0);
+        assert_eq!(log.page(Some(cursor), &[], 10_000).entries, []);
+        assert_eq!(log.page(Some(u64::MAX), &[], 10_000).next, cursor);
+    }
+
+    #[test]
+    fn categories_are_kept_apart_and_in_order() {
+        let mut log = OutputLog::default();
+        log.push(Category::Stdout, "one\r\n");
+        log.push(Category::Stderr, "two\n");
+        log.push(Category::Stdout, "three\nfour\n");
+        let all = log.page(None, &[], 100);
+        assert_eq!(texts(&all), [("stdout", "one\n"), ("stderr", "two\n"), ("stdout", "three\nfour\n")]);
+        let out = log.page(Some(0), &[Category::Stdout], 100);
+        assert_eq!(texts(&out), [("stdout", "one\nthree\nfour\n")]);
+        assert_eq!(texts(&log.page(None, &[], 8)), [("stdout", "four\n")]);
+        assert_eq!(log.page(None, &[], 8).dropped_bytes, 15);
+        let first = log.page(Some(0), &[], 5);
+        assert_eq!((texts(&first), first.next, first.has_more), (vec![("stdout", "one\n")], 5, true));
     }
 }

@@ -8,6 +8,9 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+pub mod control;
+pub mod triggers;
+
 /// The handle of a debug session; unique over all agents, so that it names a window too.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub String);
@@ -96,6 +99,8 @@ pub struct Start {
     pub left_to_editor: bool,
     /// Run without debugging: no breakpoint is hit, the wait is for the end.
     pub no_debug: bool,
+    /// End it when no verb was about it for so long; that of the window when not given.
+    pub idle_limit: Option<Duration>,
 }
 
 /// How long a verb may wait, and what ends the wait early.
@@ -118,6 +123,20 @@ pub enum Resume {
     StepInto,
     /// To the caller.
     StepOut,
+    /// Back to the line before.
+    StepBack,
+    /// Back to the stop before.
+    ReverseContinue,
+    /// To the beginning of a frame's function.
+    RestartFrame {
+        /// Ours, of the latest stop.
+        frame_id: i64,
+    },
+    /// To another place, without running what lies between.
+    Goto {
+        /// One of the targets that `gotoTargets` told.
+        target_id: i64,
+    },
 }
 
 /// How a wait ended.
@@ -231,6 +250,8 @@ pub struct Frame {
     pub line_number: i64,
     /// 1-based.
     pub column_number: i64,
+    /// Address of its instruction, as a token of the adapter.
+    pub instruction_pointer: Option<String>,
 }
 
 /// The variables of one scope.
@@ -360,4 +381,6 @@ pub struct SessionSummary {
     pub phase: Phase,
     /// The session whose program started this one's.
     pub parent: Option<SessionId>,
+    /// The user started it in the editor, or its parent.
+    pub by_user: bool,
 }

@@ -14,7 +14,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tracing::{Instrument, error, info_span};
 
-use crate::tools::{Answer, CATALOGUE, Definition, ToolError, arguments, debugger};
+use crate::tools::{self, Answer, CATALOGUE, Definition, ToolError};
 use crate::window::Window;
 
 /// The server side of every request; cheap to clone, holds nothing between requests.
@@ -37,12 +37,7 @@ impl Handler {
         let Some(definition) = CATALOGUE.find(&request.name) else {
             return Answer::Error(CATALOGUE.unknown(&request.name));
         };
-        let arguments =
-            match arguments::check(&definition.tool.name, &definition.tool.input_schema, request.arguments) {
-                Ok(arguments) => arguments,
-                Err(error) => return Answer::Error(error),
-            };
-        let work = debugger::call(&self.window, &definition.tool.name, arguments, context.ct.clone());
+        let work = tools::call(&self.window, definition, request.arguments, context.ct.clone());
         let span = info_span!("call", tool = %definition.tool.name, window = %self.window.id);
         tokio::select! {
             answer = shielded(&definition.tool.name, work.instrument(span)) => answer,
@@ -51,12 +46,11 @@ impl Handler {
     }
 
     fn result(&self, answer: Answer) -> CallToolResult {
-        let (object, is_error) = answer.into_object();
-        let structured = Value::Object(object);
-        let content = vec![ContentBlock::text(structured.to_string())];
+        let spoken = answer.spoken();
+        let content = spoken.texts.into_iter().map(ContentBlock::text).collect();
         let mut result =
-            if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
-        result.structured_content = Some(structured);
+            if spoken.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+        result.structured_content = Some(Value::Object(spoken.object));
         result.meta = Some(MetaObject(self.window.meta()));
         result
     }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_link::connection::Connection;
-use baton_link::find::{FindOptions, find_or_start};
-use baton_proto::control::{Notice, Outcome, PortChanged, Settings, Status, WindowSettings};
+use baton_link::connection::{CallError, Connection};
+use baton_link::find::{FindError, FindOptions, find, find_or_start};
+use baton_proto::control::{Notice, Outcome, PortChange, PortChanged, Settings, Status, WindowSettings};
 use baton_proto::discovery::Role;
 use baton_proto::shim::{
     Act, Action, AskHandover, AutoStart, Beat, ChangePort, ChangeSettings, ClientConfig, ClientConfigWish,
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::{FromExtension, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal, Shim};
 use crate::debug::editor::Editor;
 use crate::process;
-use crate::report::Report;
+use crate::report::{self, Report};
 use crate::window::Window;
 
 /// AI clients as people know them; the ids are those of `baton config`.
@@ -86,10 +86,13 @@ impl Desk {
 
     /// Shows the extension what the agent has to report.
     pub async fn show(self, mut reports: mpsc::Receiver<Report>) {
-        let mut standing = Standing { state: None, live: None, why: String::new(), url: None, problem: None };
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let mut standing =
+            Standing { state: None, live: None, why: String::new(), url: None, problem: None, version };
         while let Some(report) = reports.recv().await {
             match report {
-                Report::Ready { .. } => continue,
+                // The first of all: which agent speaks.
+                Report::Ready { .. } => {}
                 Report::Connected { port } => standing.url = Some(to_url(port)),
                 Report::State(notice) => {
                     let Ok(Notice::State { state, live, why, .. }) = serde_json::from_value(notice) else {
@@ -97,8 +100,8 @@ impl Desk {
                     };
                     standing = Standing { state: Some(state), live, why, problem: None, ..standing };
                 }
-                Report::Problem { code, message } => {
-                    let problem = Some(Problem { code: code.to_owned(), message });
+                Report::Problem(problem) => {
+                    let problem = Some(to_wire(problem));
                     standing = Standing { state: None, live: None, problem, ..standing };
                 }
                 Report::AskHandover { client } => {
@@ -119,7 +122,12 @@ impl Desk {
     async fn take_notification(&self, method: &str, params: Value) -> serde_json::Result<()> {
         match method {
             Beat::METHOD => drop(self.beats.send_replace(Some(serde_json::from_value(params)?))),
-            EditorSessionBegan::METHOD => self.editor.on_began(serde_json::from_value(params)?).await,
+            EditorSessionBegan::METHOD => {
+                // The user's own are there for clients to look at, too.
+                if let Some(session) = self.editor.on_began(serde_json::from_value(params)?).await {
+                    self.window.debugger.adopt(&session).await;
+                }
+            }
             EditorSessionMessage::METHOD => self.editor.on_message(serde_json::from_value(params)?).await,
             EditorSessionEnded::METHOD => {
                 let ended: EditorSessionRef = serde_json::from_value(params)?;
@@ -142,12 +150,7 @@ impl Desk {
                 let status: Status = self.connect().await?.get("/v1/status").await.map_err(Refusal::new)?;
                 to_value(status)
             }
-            ChangePort::METHOD => {
-                let change: <ChangePort as Request>::Params = from_value(params)?;
-                let changed: PortChanged =
-                    self.connect().await?.post("/v1/port", &change).await.map_err(Refusal::new)?;
-                to_value(changed)
-            }
+            ChangePort::METHOD => to_value(self.change_port(from_value(params)?).await?),
             ChangeSettings::METHOD => {
                 let change: <ChangeSettings as Request>::Params = from_value(params)?;
                 let settings: Settings =
@@ -160,7 +163,7 @@ impl Desk {
             }
             GetClientConfig::METHOD => to_value(client_config(from_value(params)?).await?),
             GetEndpoint::METHOD => to_value(self.endpoint().await?),
-            _ => Err(Refusal { code: METHOD_NOT_FOUND, message: format!("there is no method {method}") }),
+            _ => Err(Refusal::protocol(METHOD_NOT_FOUND, format!("there is no method {method}"))),
         }
     }
 
@@ -182,6 +185,25 @@ impl Desk {
         let outcome = self.connect().await?.patch(&path, &change).await.map_err(Refusal::new)?;
         self.window.set_auto_start(wish.auto_start);
         Ok(outcome)
+    }
+
+    async fn change_port(&self, change: PortChange) -> Result<PortChanged, Refusal> {
+        let PortChange { port } = change;
+        match find(&self.find.home).await {
+            Ok(mut connection) => connection.post("/v1/port", &change).await.map_err(|error| match &error {
+                CallError::Refused { failure, .. } if failure.code == "port_refused" => {
+                    let (code, message) = (failure.code.clone(), failure.message.clone());
+                    Problem { code, message, args: vec![port.to_string()] }.into()
+                }
+                _ => Refusal::new(error),
+            }),
+            // One that waits for a port which somebody else holds makes room for one on the new port.
+            Err(_) => {
+                let find = FindOptions { port: Some(port), ..self.find.clone() };
+                let connection = find_or_start(&find).await.map_err(to_refusal)?;
+                Ok(PortChanged { url: to_url(connection.hello().port) })
+            }
+        }
     }
 
     async fn endpoint(&self) -> Result<Endpoint, Refusal> {
@@ -206,7 +228,7 @@ impl Desk {
     }
 
     async fn connect(&self) -> Result<Connection, Refusal> {
-        find_or_start(&self.find).await.map_err(Refusal::new)
+        find_or_start(&self.find).await.map_err(to_refusal)
     }
 }
 
@@ -227,6 +249,15 @@ async fn client_config(wish: ClientConfigWish) -> Result<ClientConfig, Refusal> 
     text.map(|text| ClientConfig { text }).ok_or_else(failed)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
+fn to_refusal(error: FindError) -> Refusal {
+    to_wire(report::Problem::from(&error)).into()
+}
+
+fn to_wire(report::Problem { code, message, args }: report::Problem) -> Problem {
+    Problem { code: code.to_owned(), message, args }
+}
+
 fn to_url(port: u16) -> String {
     format!("http://127.0.0.1:{port}/mcp")
 }
@@ -236,6 +267,5 @@ fn to_value(answer: impl Serialize) -> Result<Value, Refusal> {
 }
 
 fn from_value<T: DeserializeOwned>(params: Value) -> Result<T, Refusal> {
-    serde_json::from_value(params)
-        .map_err(|error| Refusal { code: INVALID_PARAMS, message: error.to_string() })
+    serde_json::from_value(params).map_err(|error| Refusal::protocol(INVALID_PARAMS, error.to_string()))
 }

@@ -58,6 +58,9 @@ impl Pulse {
                     std::future::pending::<()>().await;
                 }
                 let beat = beats.borrow_and_update();
+                if let Some(beat) = beat.as_ref() {
+                    window.set_name(&beat.name);
+                }
                 if let Some(beat) = beat.as_ref().filter(|beat| beat.folders != *folders) {
                     folders.clone_from(&beat.folders);
                     let paths: Vec<PathBuf> = beat.folders.iter().map(PathBuf::from).collect();

@@ -7,6 +7,8 @@ use super::{Object, ToolError};
 
 /// Problems that one answer tells.
 const MAX_PROBLEMS: usize = 3;
+/// Arguments that a hint lists.
+const MAX_USAGE: usize = 12;
 /// Characters of a wrong value that an answer repeats.
 const MAX_SHOWN: usize = 60;
 
@@ -14,7 +16,8 @@ const MAX_SHOWN: usize = 60;
 /// out, and 3.0 becomes 3 where an integer is wanted.
 ///
 /// The schemas are our own and use a part of JSON Schema: `type`, `enum`, `const`, `minimum`, `maximum`,
-/// `minLength`, `maxLength`, `properties`, `required`, `additionalProperties: false`.
+/// `minLength`, `maxLength`, `properties`, `required`, `additionalProperties`, `items`. An object without
+/// `properties` is free; a type that is not in the list is not checked.
 pub fn check(tool: &str, schema: &Object, arguments: Option<Object>) -> Result<Object, ToolError> {
     let mut problems = Vec::new();
     let checked = check_object("", schema, arguments.unwrap_or_default(), &mut problems);
@@ -67,9 +70,11 @@ fn check_object(at: &str, schema: &Object, given: Object, problems: &mut Vec<Str
 
 fn check_value(path: &str, schema: &Object, value: Value, problems: &mut Vec<String>) -> Option<Value> {
     let value = match (type_of(schema), value) {
-        ("object", Value::Object(object)) => {
+        ("object", Value::Object(object)) if schema.contains_key("properties") => {
             return Some(Value::Object(check_object(path, schema, object, problems)));
         }
+        ("object", Value::Object(object)) => return Some(check_entries(path, schema, object, problems)),
+        ("array", Value::Array(list)) => return Some(check_items(path, schema, list, problems)),
         ("integer", value) => to_integer(&value).map(Value::from).unwrap_or(value),
         (_, value) => value,
     };
@@ -78,6 +83,27 @@ fn check_value(path: &str, schema: &Object, value: Value, problems: &mut Vec<Str
     }
     problems.push(format!("{path:?} must be {}, got {}", wanted(schema), shown(&value)));
     None
+}
+
+/// An object whose names are the caller's: its values may have to be of a type.
+fn check_entries(path: &str, schema: &Object, object: Object, problems: &mut Vec<String>) -> Value {
+    let Some(values) = schema.get("additionalProperties").and_then(Value::as_object) else {
+        return Value::Object(object);
+    };
+    let entries = object.into_iter().filter_map(|(name, value)| {
+        let shown: String = name.chars().take(MAX_SHOWN).collect();
+        Some((name, check_value(&format!("{path}.{shown}"), values, value, problems)?))
+    });
+    Value::Object(entries.collect())
+}
+
+fn check_items(path: &str, schema: &Object, list: Vec<Value>, problems: &mut Vec<String>) -> Value {
+    let Some(items) = schema.get("items").and_then(Value::as_object) else { return Value::Array(list) };
+    let checked = list
+        .into_iter()
+        .enumerate()
+        .filter_map(|(idx, value)| check_value(&format!("{path}[{idx}]"), items, value, problems));
+    Value::Array(checked.collect())
 }
 
 fn is_type(wanted: &str, value: &Value) -> bool {
@@ -178,6 +204,9 @@ fn shown(value: &Value) -> String {
 fn usage(tool: &str, schema: &Object) -> String {
     let required = names_of(schema.get("required"));
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return String::new() };
+    if properties.len() > MAX_USAGE {
+        return format!("Usage: {tool}({}, ...); the list of tools tells the rest.", required.join(", "));
+    }
     let arguments: Vec<String> = properties
         .iter()
         .map(|(name, property)| {
@@ -231,7 +260,7 @@ mod tests {
     fn check_call(tool: &str, arguments: Value, expected: Expect) {
         let definition = CATALOGUE.find(tool).unwrap();
         let arguments = arguments.as_object().cloned();
-        expected.assert_eq(&match check(tool, &definition.tool.input_schema, arguments) {
+        expected.assert_eq(&match check(tool, &definition.input, arguments) {
             Ok(arguments) => Value::Object(arguments).to_string(),
             Err(error) => error.message,
         });

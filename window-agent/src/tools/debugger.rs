@@ -3,18 +3,17 @@
 mod results;
 pub mod schemas;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::results::Waiting;
-use super::{Answer, Object, ToolError, object};
+use super::{Answer, Object, ToolError, object, redact, typed, words};
 use crate::debug::types::{
-    Evaluate, Paging, RemoveBreakpoint, Resume, SessionId, SetBreakpoint, Start, Wait,
+    Evaluate, OutputTail, Paging, RemoveBreakpoint, Resume, SessionId, SetBreakpoint, Start, Wait, Waited,
 };
 use crate::launch_config;
 use crate::paths::{self, Given};
@@ -24,6 +23,11 @@ use crate::window::Window;
 const DEFAULT_TIMEOUT_S: f64 = 30.0;
 /// Variables in a page when the client does not say.
 const DEFAULT_COUNT: usize = 100;
+
+/// Characters of a variable's value when the client does not say.
+const DEFAULT_VALUE_LEN: usize = 256;
+/// Characters of an expression's result when the client does not say.
+const DEFAULT_RESULT_LEN: usize = 4_096;
 
 /// Runs a tool on arguments that its schema allows.
 pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: CancellationToken) -> Answer {
@@ -181,9 +185,9 @@ async fn start_debugging(
     };
     let name = launch_config::name_of(&configuration).unwrap_or(name).to_owned();
     let no_debug = arguments.no_debug.unwrap_or(false);
-    let start = Start { configuration, name, folder, left_to_editor, no_debug };
+    let start = Start { configuration, name, folder, left_to_editor, no_debug, ..Start::default() };
     let waited = window.debugger.start(start, wait(arguments.timeout, cancelled)).await?;
-    let mut answer = results::waited(waited, Waiting::Start);
+    let mut answer = results::waited(shown(window, waited), Waiting::Start);
     results::insert_notes(&mut answer, notes);
     Ok(answer)
 }
@@ -205,7 +209,7 @@ async fn continue_debugging(
     let wait = wait(arguments.timeout, cancelled);
     let waited =
         window.debugger.resume(session.as_ref(), arguments.thread_id, Resume::Continue, wait).await?;
-    Ok(results::waited(waited, Waiting::Continue))
+    Ok(results::waited(shown(window, waited), Waiting::Continue))
 }
 
 #[derive(Deserialize)]
@@ -213,6 +217,7 @@ struct StepArguments {
     session_id: Option<String>,
     thread_id: i64,
     step_type: StepType,
+    count: Option<usize>,
     timeout: Option<f64>,
 }
 
@@ -236,9 +241,50 @@ async fn step_execution(
         StepType::Into => Resume::StepInto,
         StepType::Out => Resume::StepOut,
     };
-    let wait = wait(arguments.timeout, cancelled);
-    let waited = window.debugger.resume(session.as_ref(), arguments.thread_id, how, wait).await?;
-    Ok(results::waited(waited, Waiting::Step))
+    let started = Instant::now();
+    let whole = wait(arguments.timeout, cancelled);
+    let n_steps = arguments.count.unwrap_or(1);
+    // Where the first step begins, to tell what it changes.
+    let mut before = match n_steps {
+        1 => None,
+        _ => window.debugger.status(session.as_ref()).await?.last_stop,
+    };
+    let (mut steps, mut printed) = (Vec::new(), OutputTail::default());
+    loop {
+        let wait = Wait { timeout: whole.timeout.saturating_sub(started.elapsed()), ..whole.clone() };
+        let waited = window.debugger.resume(session.as_ref(), arguments.thread_id, how, wait).await?;
+        let waited = shown(window, waited);
+        match waited {
+            Waited::Stopped(mut stop) if stop.reason == "step" && steps.len() + 1 < n_steps => {
+                printed = words::joined(printed, std::mem::take(&mut stop.output));
+                steps.push(results::step(&stop, before.as_deref()));
+                before = Some(stop);
+            }
+            mut last => {
+                let output = match &mut last {
+                    Waited::Stopped(stop) => &mut stop.output,
+                    Waited::Completed(completed) => &mut completed.output,
+                    Waited::TimedOut { output, .. } | Waited::Interrupted { output, .. } => output,
+                };
+                *output = words::joined(printed, std::mem::take(output));
+                let mut answer = results::waited(last, Waiting::Step);
+                if !steps.is_empty() {
+                    answer.insert("steps".to_owned(), steps.into());
+                }
+                return Ok(answer);
+            }
+        }
+    }
+}
+
+/// What clients may see.
+fn shown(window: &Window, mut waited: Waited) -> Waited {
+    if let Waited::Stopped(stop) = &mut waited
+        && window.redacts()
+    {
+        redact::stop(stop);
+    }
+    waited
 }
 
 #[derive(Deserialize)]
@@ -259,14 +305,20 @@ struct VariablesArguments {
     variables_reference: i64,
     start: Option<usize>,
     count: Option<usize>,
+    max_length: Option<usize>,
 }
 
 async fn get_variables(window: &Window, arguments: Object) -> Result<Object, ToolError> {
     let arguments: VariablesArguments = typed(arguments)?;
     let paging = Paging { start: arguments.start, count: Some(arguments.count.unwrap_or(DEFAULT_COUNT)) };
-    let page = window.debugger.variables(arguments.variables_reference, paging).await?;
+    let mut page = window.debugger.variables(arguments.variables_reference, paging).await?;
+    if window.redacts() {
+        redact::variables(&mut page.variables);
+    }
+    let max_length = arguments.max_length.unwrap_or(DEFAULT_VALUE_LEN);
+    let entries = page.variables.iter().map(|variable| results::variable_within(variable, max_length));
     let mut answer = success();
-    answer.insert("variables".to_owned(), page.variables.iter().map(results::variable).collect());
+    answer.insert("variables".to_owned(), entries.collect());
     if let (Some(start @ 1..), true) = (arguments.start, page.variables.is_empty()) {
         answer.insert("message".to_owned(), format!("There are no variables from {start} on.").into());
     }
@@ -285,6 +337,7 @@ struct EvaluateArguments {
     expression: String,
     frame_id: i64,
     context: Option<String>,
+    max_length: Option<usize>,
 }
 
 async fn evaluate_expression(window: &Window, arguments: Object) -> Result<Object, ToolError> {
@@ -296,13 +349,24 @@ async fn evaluate_expression(window: &Window, arguments: Object) -> Result<Objec
         "evaluates an expression"
     );
     let evaluate = Evaluate {
-        expression: arguments.expression,
+        expression: arguments.expression.clone(),
         frame_id: arguments.frame_id,
         context: Some(arguments.context.unwrap_or_else(|| "repl".to_owned())),
     };
     let evaluated = window.debugger.evaluate(evaluate).await?;
     let mut answer = success();
-    answer.insert("result".to_owned(), evaluated.result.into());
+    let result = if window.redacts() {
+        redact::value(&arguments.expression, &evaluated.result)
+    } else {
+        evaluated.result
+    };
+    let max_length = arguments.max_length.unwrap_or(DEFAULT_RESULT_LEN);
+    answer.insert("result".to_owned(), words::shorten(&result, max_length).into());
+    let n_chars = result.chars().count();
+    if n_chars > max_length {
+        let message = format!("Cut from {n_chars} characters; max_length gives more.");
+        answer.insert("message".to_owned(), message.into());
+    }
     if let Some(type_name) = evaluated.type_name {
         answer.insert("type".to_owned(), type_name.into());
     }
@@ -331,10 +395,4 @@ fn success() -> Object {
 
 fn wait(timeout_s: Option<f64>, cancelled: CancellationToken) -> Wait {
     Wait { timeout: Duration::from_secs_f64(timeout_s.unwrap_or(DEFAULT_TIMEOUT_S)), cancelled }
-}
-
-/// Arguments as a type. The schema was checked before, so a failure here is a gap between the two.
-fn typed<T: DeserializeOwned>(arguments: Object) -> Result<T, ToolError> {
-    serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| ToolError::new("invalid_arguments", format!("The arguments do not fit: {error}.")))
 }

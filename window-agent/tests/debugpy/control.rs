@@ -162,7 +162,7 @@ async fn an_expression_that_fails_says_why() {
           Locals: number=1, numbers=[1, 2, 3, 4, 5, 6], total=0
         error evaluation_failed: IndexError: list index out of range
         error evaluation_failed: NameError: name 'no_such_name' is not defined
-        error evaluation_failed: SyntaxError: invalid syntax (<string>, line 1)
+        error evaluation_failed: SyntaxError: invalid syntax
         [scale(n, 2) for n in numbers] = [2, 4, 6, 8, 10, 12]
     "#]])
         .await;

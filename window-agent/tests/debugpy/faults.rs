@@ -196,7 +196,7 @@ async fn configurations_that_cannot_work_are_refused_with_the_reason() {
         story.start(start("bad", base.clone(), more)).await;
     }
     story.end(expect![[r#"
-        error unknown_type: no debug adapter serves configurations of type `cobol`; known types: debugpy, python
+        error unknown_type: no debug adapter serves configurations of type `cobol`; known types: debugpy, python, pwa-node, node, gdb, cppdbg, lldb-dap, lldb-vscode, lldb, codelldb, go, java, bash, bashdb
         error bad_configuration: `request` of the configuration is "jump", it must be "launch" or "attach"
         error bad_configuration: `request` of the configuration is missing, it must be "launch" or "attach"
         error bad_configuration: a launch needs `program`, `module` or `code`
@@ -229,7 +229,7 @@ async fn a_missing_debugpy_says_how_to_install_it() {
     let found = other.transcript;
     story.line(&found);
     story.end(expect![[r#"
-        adapter_missing debugpy is not installed in PYTHON / Install it into the interpreter that runs the program: PYTHON -m pip install debugpy
+        adapter_missing debugpy is not installed in PYTHON / Run `baton adapters install debugpy`, or install it into the interpreter that runs the program: PYTHON -m pip install debugpy
         completed session-1 with 0
 
     "#]]).await;

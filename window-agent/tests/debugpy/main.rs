@@ -12,3 +12,4 @@ mod control;
 mod faults;
 mod processes;
 mod story;
+mod verbs;

@@ -39,7 +39,7 @@ pub(crate) fn options() -> DebuggerOptions {
         folders: vec![workspace_root().join("tests/fixtures/debug")],
         python: Some(python()),
         search_path: std::env::var_os("PATH"),
-        editor: None,
+        ..DebuggerOptions::default()
     }
 }
 

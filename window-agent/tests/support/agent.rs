@@ -44,6 +44,11 @@ pub struct Answer {
 impl Agent {
     /// An agent whose folder holds these files.
     pub async fn start(files: &[(&str, &str)]) -> Self {
+        Self::start_with(files, |_| ()).await
+    }
+
+    /// The same with changed options of its debugger.
+    pub async fn start_with(files: &[(&str, &str)], change: impl FnOnce(&mut DebuggerOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = folder.path().join(path);
@@ -53,8 +58,10 @@ impl Agent {
         let root = std::fs::canonicalize(folder.path()).unwrap();
         let id: WindowId = "w-test".parse().unwrap();
         let workspace = Workspace::open(std::slice::from_ref(&root)).unwrap();
-        let options =
+        let mut options =
             DebuggerOptions { python: Some(python()), ..DebuggerOptions::from_env(vec![root.clone()]) };
+        options.shelf.folder = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/adapters"));
+        change(&mut options);
         let debugger = Debugger::spawn(options);
         let window =
             Arc::new(Window::new(id.clone(), "test".to_owned(), WindowKind::Headless, workspace, debugger));

@@ -95,7 +95,14 @@ fn f24_of_two_takeovers_the_last_accepted_wins() {
 fn f25_a_late_heartbeat_changes_nothing() {
     let mut world = World::new();
     world.open("a").debug("a", &["new"]);
-    let late = Heartbeat { incarnation: 1, seq: 1, focused: true, debug_sessions: Vec::new(), folders: None };
+    let late = Heartbeat {
+        incarnation: 1,
+        seq: 1,
+        focused: true,
+        debug_sessions: Vec::new(),
+        folders: None,
+        name: None,
+    };
     let sent = world.transcript.len();
     world.input(Input::Heartbeat(id("a"), late)).unwrap();
     assert_eq!(world.transcript.len(), sent);
@@ -108,8 +115,14 @@ fn f25_a_late_heartbeat_is_no_sign_of_life() {
     world.open("a").beat("a").hang("a", true);
     for _ in 0..6 {
         world.pass(1_000);
-        let late =
-            Heartbeat { incarnation: 1, seq: 1, focused: false, debug_sessions: Vec::new(), folders: None };
+        let late = Heartbeat {
+            incarnation: 1,
+            seq: 1,
+            focused: false,
+            debug_sessions: Vec::new(),
+            folders: None,
+            name: None,
+        };
         let _ = world.input(Input::Heartbeat(id("a"), late));
     }
     world.expect("");
@@ -143,8 +156,14 @@ fn f25_messages_of_an_earlier_agent_are_stale() {
     let old = world.registration("a");
     world.reopen("a").expect("a=live:1.2");
     assert!(world.agent("a").notices.contains(&Notice::Superseded));
-    let beat =
-        Heartbeat { incarnation: 1, seq: 99, focused: false, debug_sessions: Vec::new(), folders: None };
+    let beat = Heartbeat {
+        incarnation: 1,
+        seq: 99,
+        focused: false,
+        debug_sessions: Vec::new(),
+        folders: None,
+        name: None,
+    };
     for input in [
         Input::Register(id("a"), Box::new(old)),
         Input::Heartbeat(id("a"), beat),
@@ -174,8 +193,14 @@ fn f25_a_registration_after_the_leave_of_its_run_raises_no_ghost() {
 #[test]
 fn f25_messages_before_the_registration_ask_for_it() {
     let mut world = World::new();
-    let beat =
-        Heartbeat { incarnation: 1, seq: 1, focused: false, debug_sessions: Vec::new(), folders: None };
+    let beat = Heartbeat {
+        incarnation: 1,
+        seq: 1,
+        focused: false,
+        debug_sessions: Vec::new(),
+        folders: None,
+        name: None,
+    };
     assert_eq!(world.input(Input::Heartbeat(id("a"), beat)), Err(Refused::NotRegistered));
     assert_eq!(world.input(Input::EventsOpened(id("a"), 1)), Err(Refused::NotRegistered));
     assert_eq!(world.input(Input::Stop(id("a"))), Err(Refused::NotRegistered));

@@ -140,7 +140,14 @@ fn replay(world: &mut World, window: &str) {
     let mut old = world.registration(window);
     let Some(incarnation) = old.incarnation.checked_sub(1) else { return };
     old.incarnation = incarnation;
-    let beat = Heartbeat { incarnation, seq: 1, focused: true, debug_sessions: Vec::new(), folders: None };
+    let beat = Heartbeat {
+        incarnation,
+        seq: 1,
+        focused: true,
+        debug_sessions: Vec::new(),
+        folders: None,
+        name: None,
+    };
     let known = world.election.registered(&id(window)).is_ok();
     let mut inputs = vec![Input::Heartbeat(id(window), beat), Input::Leave(id(window), incarnation)];
     // Of a window long forgotten, the coordinator cannot know that it is old.

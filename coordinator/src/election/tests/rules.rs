@@ -318,6 +318,15 @@ fn r11_no_rule_takes_the_place_from_a_window_that_debugs() {
 }
 
 #[test]
+fn r11_what_the_user_debugs_holds_no_place() {
+    let mut world = World::new();
+    let follow = Settings { follow_focus: true, ..Settings::default() };
+    world.input(Input::SetSettings(follow)).unwrap();
+    world.open("a").open("b").debug_by_user("a").focus("b", true);
+    world.pass(1_000).expect("a=standby b=live:1.2");
+}
+
+#[test]
 fn r11_a_claim_does_not_take_it_either() {
     let mut world = World::new();
     world.open("a").open("b").take("b").restart_coordinator(|next| next.previous = None);

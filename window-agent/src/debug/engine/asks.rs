@@ -1,193 +1,250 @@
-//! Verbs that an adapter answers: breakpoints in running sessions, threads, scopes, variables, expressions.
+//! What an adapter is asked about a program: threads, stacks, scopes, variables, expressions, anything.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 
-use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use serde_json::{Map, Value, json};
 
-use crate::debug::types::MAX_VALUE_LEN;
-
-use super::{
-    Breakpoint, DebugError, EditorBreakpoint, Engine, Evaluate, Evaluated, Input, Lookup, MAX_VARIABLES,
-    Paging, PathBuf, Phase, RemoveBreakpoint, Resume, Scope, SessionKey, SetBreakpoint, Ticket, Variables,
-    Wait, WaitId, from_dap,
+use super::moves::gate_error;
+use super::waits::{Wait, WaitId};
+use super::{Engine, Live, Reply};
+use crate::debug::breakpoints::SessionKey;
+use crate::debug::error::DebugError;
+use crate::debug::from_dap;
+use crate::debug::handles::Owner;
+use crate::debug::session::{Input, Ticket};
+use crate::debug::types::control::{Request, ResumeWish, StackTrace, Thread};
+use crate::debug::types::{
+    Evaluate, Evaluated, MAX_VALUE_LEN, MAX_VARIABLES, Paging, Phase, Scope, SessionId, Variables,
 };
+
+/// Requests that belong to a verb of their own: sent past it, the session would lose its thread.
+const OF_VERBS: [(&str, &str); 20] = [
+    ("initialize", "launch"),
+    ("launch", "launch"),
+    ("attach", "attach"),
+    ("restart", "restart"),
+    ("configurationDone", "launch"),
+    ("disconnect", "terminate"),
+    ("terminate", "terminate"),
+    ("setBreakpoints", "set_breakpoint"),
+    ("setFunctionBreakpoints", "set_breakpoint"),
+    ("setInstructionBreakpoints", "set_instruction_breakpoint"),
+    ("setDataBreakpoints", "set_data_breakpoint"),
+    ("setExceptionBreakpoints", "exception breakpoints"),
+    ("continue", "continue"),
+    ("next", "step_over"),
+    ("stepIn", "step_in"),
+    ("stepOut", "step_out"),
+    ("stepBack", "stepping back"),
+    ("reverseContinue", "continuing back"),
+    ("goto", "jumps"),
+    ("restartFrame", "restarting frames"),
+];
 
 /// What an answer of an adapter is for.
 pub(super) enum Asked {
-    Breakpoints { gather: u64 },
-    Threads { wait: Wait, thread_id: i64, how: Resume },
-    Scopes { key: SessionKey, reply: oneshot::Sender<Result<Vec<Scope>, DebugError>> },
-    Variables { key: SessionKey, paging: Paging, reply: oneshot::Sender<Result<Variables, DebugError>> },
-    Evaluate { key: SessionKey, reply: oneshot::Sender<Result<Evaluated, DebugError>> },
-}
-
-/// A breakpoint verb that waits until every session has taken the change.
-pub(super) struct Gather {
-    n_left: usize,
-    then: Then,
-}
-
-enum Then {
-    Set { id: i64, reply: oneshot::Sender<Breakpoint> },
-    Removed { removed: Vec<Breakpoint>, reply: oneshot::Sender<Vec<Breakpoint>> },
-    Nothing,
+    Breakpoints {
+        gather: u64,
+    },
+    Threads {
+        wait: Wait,
+        thread_id: i64,
+        wish: ResumeWish,
+    },
+    ThreadsToPause {
+        wait: Wait,
+    },
+    ListThreads {
+        key: SessionKey,
+        reply: Reply<Vec<Thread>>,
+    },
+    StackTrace {
+        owner: Owner,
+        reply: Reply<StackTrace>,
+    },
+    Scopes {
+        owner: Owner,
+        reply: Reply<Vec<Scope>>,
+    },
+    Variables {
+        owner: Owner,
+        paging: Paging,
+        reply: Reply<Variables>,
+    },
+    Evaluate {
+        owner: Owner,
+        reply: Reply<Evaluated>,
+    },
+    /// The parts of a value that came without words.
+    Parts {
+        evaluated: Evaluated,
+        reply: Reply<Evaluated>,
+    },
+    Request {
+        owner: Owner,
+        command: String,
+        reply: Reply<Value>,
+    },
 }
 
 impl Engine {
-    pub(super) fn on_set_breakpoint(&mut self, wish: SetBreakpoint, reply: oneshot::Sender<Breakpoint>) {
-        let path = wish.path.clone();
-        if let Some(editor) = &self.editor {
-            editor.add_breakpoint(&wish);
-        }
-        let id = self.breakpoints.set(wish);
-        self.hand_over(&BTreeSet::from([path]), Then::Set { id, reply });
-    }
-
-    pub(super) fn on_remove_breakpoint(
-        &mut self,
-        which: &RemoveBreakpoint,
-        reply: oneshot::Sender<Vec<Breakpoint>>,
-    ) {
-        let removed = self.breakpoints.remove(which);
-        if let Some(editor) = &self.editor {
-            editor.remove_breakpoints(&removed);
-        }
-        let paths = removed.iter().map(|breakpoint| breakpoint.path.clone()).collect();
-        self.hand_over(&paths, Then::Removed { removed, reply });
-    }
-
-    /// The user's changes; what the editor has not heard of yet stays.
-    pub(super) fn on_editor_breakpoints(&mut self, all: Vec<EditorBreakpoint>) {
-        let Some(editor) = &self.editor else { return };
-        let (wishes, unheard) = editor.on_breakpoints(all);
-        let changed = self.breakpoints.replace(wishes, &unheard);
-        self.hand_over(&changed, Then::Nothing);
-    }
-
-    /// Tells every session the breakpoints of these files; the verb is answered when all have answered.
-    fn hand_over(&mut self, paths: &BTreeSet<PathBuf>, then: Then) {
-        let keys: Vec<SessionKey> = self.sessions.keys().copied().collect();
-        self.last_ticket += 1;
-        let gather = self.last_ticket;
-        self.gathers.insert(gather, Gather { n_left: keys.len() * paths.len() + 1, then });
-        for path in paths {
-            for &key in &keys {
-                let wanted = self.breakpoints.of_file(path);
-                let ticket = self.ask(Asked::Breakpoints { gather });
-                self.feed(key, Input::SetBreakpoints { ticket, path: path.clone(), wanted });
-            }
-        }
-        self.on_gathered(gather);
-    }
-
-    fn on_gathered(&mut self, gather: u64) {
-        let Some(entry) = self.gathers.get_mut(&gather) else { return };
-        entry.n_left -= 1;
-        if entry.n_left > 0 {
-            return;
-        }
-        match self.gathers.remove(&gather).map(|gather| gather.then) {
-            Some(Then::Set { id, reply }) => {
-                if let Some(breakpoint) = self.breakpoints.find(id) {
-                    let _ = reply.send(breakpoint);
-                }
-            }
-            Some(Then::Removed { removed, reply }) => drop(reply.send(removed)),
-            Some(Then::Nothing) | None => {}
-        }
-    }
-
     /// The adapter has to tell whether it knows the thread: some let everything go on, whatever the id.
-    pub(super) fn ask_threads(&mut self, wait: Wait, thread_id: i64, how: Resume) {
+    pub(super) fn ask_threads(&mut self, wait: Wait, thread_id: i64, wish: ResumeWish) {
         let key = wait.session;
-        let ticket = self.ask(Asked::Threads { wait, thread_id, how });
-        self.feed(key, Input::Request { ticket, command: "threads", arguments: json!({}) });
+        self.ask_adapter(key, Asked::Threads { wait, thread_id, wish }, "threads", json!({}));
+    }
+
+    /// The adapter has to tell a thread, for a pause is of one.
+    pub(super) fn ask_threads_to_pause(&mut self, wait: Wait) {
+        let key = wait.session;
+        self.ask_adapter(key, Asked::ThreadsToPause { wait }, "threads", json!({}));
     }
 
     /// Takes the wait of this id, when it stands behind a question about threads.
     pub(super) fn take_asking(&mut self, id: WaitId) -> Option<Wait> {
-        let is_meant = |asked: &Asked| matches!(asked, Asked::Threads { wait, .. } if wait.id == id);
+        let is_meant = |asked: &Asked| match asked {
+            Asked::Threads { wait, .. } | Asked::ThreadsToPause { wait } => wait.id == id,
+            _ => false,
+        };
         let ticket = self.asked.iter().find(|(_, asked)| is_meant(asked)).map(|(&ticket, _)| ticket)?;
         match self.asked.remove(&ticket) {
-            Some(Asked::Threads { wait, .. }) => Some(wait),
+            Some(Asked::Threads { wait, .. } | Asked::ThreadsToPause { wait }) => Some(wait),
             _ => None,
         }
     }
 
-    fn on_threads(&mut self, wait: Wait, thread_id: i64, how: Resume, result: Result<Value, String>) {
-        let Some(live) = self.sessions.get(&wait.session) else { return };
-        let threads = match &result {
-            Ok(body) => body["threads"].as_array().map(Vec::as_slice).unwrap_or_default(),
-            Err(message) => {
-                let error = DebugError::Refused { command: "threads".to_owned(), message: message.clone() };
-                return drop(wait.reply.send(Err(error)));
+    pub(super) fn on_list_threads(&mut self, session: Option<&SessionId>, reply: Reply<Vec<Thread>>) {
+        match self.resolve(session) {
+            Ok(key) => {
+                self.ask_adapter(key, Asked::ListThreads { key, reply }, "threads", json!({}));
             }
+            Err(error) => drop(reply.send(Err(error))),
+        }
+    }
+
+    pub(super) fn on_stack_trace(
+        &mut self,
+        session: Option<&SessionId>,
+        thread_id: Option<i64>,
+        (start, levels): (i64, i64),
+        reply: Reply<StackTrace>,
+    ) {
+        let key = match self.resolve(session) {
+            Ok(key) => key,
+            Err(error) => return drop(reply.send(Err(error))),
         };
-        if !threads.iter().any(|thread| thread["id"].as_i64() == Some(thread_id)) {
-            let name =
-                |thread: &Value| format!("{} ({})", thread["id"], thread["name"].as_str().unwrap_or(""));
-            let known = threads.iter().map(name).collect::<Vec<_>>().join(", ");
-            return drop(wait.reply.send(Err(DebugError::NoSuchThread { thread_id, known })));
+        let Some(live) = self.sessions.get(&key) else { return };
+        let thread_id = thread_id.unwrap_or_else(|| live.core.last_thread());
+        if live.core.phase() != Phase::Stopped {
+            // What some answer all the same is a moment long gone.
+            return drop(reply.send(Err(DebugError::NotStopped { thread_id })));
         }
-        if live.core.phase() != Phase::Stopped || !live.core.all_stopped() {
-            return drop(wait.reply.send(Err(DebugError::NotStopped { thread_id })));
-        }
-        self.resume(wait, thread_id, how);
+        let owner = Owner { session: key, thread_id };
+        let arguments = json!({"threadId": thread_id, "startFrame": start, "levels": levels});
+        self.ask_adapter(key, Asked::StackTrace { owner, reply }, "stackTrace", arguments);
     }
 
-    pub(super) fn on_scopes(
-        &mut self,
-        frame_id: i64,
-        reply: oneshot::Sender<Result<Vec<Scope>, DebugError>>,
-    ) {
+    pub(super) fn on_scopes(&mut self, frame_id: i64, reply: Reply<Vec<Scope>>) {
         match self.frame(frame_id) {
-            Ok((key, theirs)) => {
-                let ticket = self.ask(Asked::Scopes { key, reply });
-                self.feed(
-                    key,
-                    Input::Request { ticket, command: "scopes", arguments: json!({"frameId": theirs}) },
-                );
+            Ok((owner, theirs)) => {
+                let asked = Asked::Scopes { owner, reply };
+                self.ask_adapter(owner.session, asked, "scopes", json!({"frameId": theirs}));
             }
             Err(error) => drop(reply.send(Err(error))),
         }
     }
 
-    pub(super) fn on_variables(
-        &mut self,
-        reference: i64,
-        paging: Paging,
-        reply: oneshot::Sender<Result<Variables, DebugError>>,
-    ) {
+    pub(super) fn on_variables(&mut self, reference: i64, paging: Paging, reply: Reply<Variables>) {
         match self.container(reference) {
-            Ok((key, theirs)) => {
+            Ok((owner, theirs)) => {
                 let arguments = json!({"variablesReference": theirs});
-                let ticket = self.ask(Asked::Variables { key, paging, reply });
-                self.feed(key, Input::Request { ticket, command: "variables", arguments });
+                let asked = Asked::Variables { owner, paging, reply };
+                self.ask_adapter(owner.session, asked, "variables", arguments);
             }
             Err(error) => drop(reply.send(Err(error))),
         }
     }
 
-    pub(super) fn on_evaluate(
-        &mut self,
-        evaluate: Evaluate,
-        reply: oneshot::Sender<Result<Evaluated, DebugError>>,
-    ) {
+    pub(super) fn on_evaluate(&mut self, evaluate: Evaluate, reply: Reply<Evaluated>) {
         match self.frame(evaluate.frame_id) {
-            Ok((key, theirs)) => {
+            Ok((owner, theirs)) => {
                 // `repl` is the command line of the debugger itself in some adapters.
-                let context = evaluate.context.as_deref().unwrap_or("watch");
+                let usual = self
+                    .sessions
+                    .get(&owner.session)
+                    .and_then(|live| live.plan.adapter.evaluate_context.as_deref());
+                let context = evaluate.context.as_deref().or(usual).unwrap_or("watch");
                 let arguments =
                     json!({"expression": evaluate.expression, "frameId": theirs, "context": context});
-                let ticket = self.ask(Asked::Evaluate { key, reply });
-                self.feed(key, Input::Request { ticket, command: "evaluate", arguments });
+                self.ask_adapter(owner.session, Asked::Evaluate { owner, reply }, "evaluate", arguments);
             }
             Err(error) => drop(reply.send(Err(error))),
         }
     }
 
-    fn ask(&mut self, asked: Asked) -> Ticket {
+    pub(super) fn on_request(&mut self, request: Request, reply: Reply<Value>) {
+        match self.exchange_ids(&request) {
+            Ok((owner, arguments)) => {
+                let Request { command, .. } = request;
+                let asked = Asked::Request { owner, command: command.clone(), reply };
+                self.ask_adapter(owner.session, asked, command, Value::Object(arguments));
+            }
+            Err(error) => drop(reply.send(Err(error))),
+        }
+    }
+
+    /// Whose a request is, and its arguments with the adapter's own ids.
+    fn exchange_ids(&mut self, request: &Request) -> Result<(Owner, Map<String, Value>), DebugError> {
+        let command = &request.command;
+        if let Some((_, verb)) = OF_VERBS.iter().find(|(of_verb, _)| of_verb == command) {
+            return Err(DebugError::OfVerb { command: command.clone(), verb });
+        }
+        let mut arguments = request.arguments.clone();
+        let mut owner = None;
+        if let Some(frame_id) = arguments.get("frameId").and_then(Value::as_i64) {
+            let (of_frame, theirs) = self.frame(frame_id)?;
+            arguments.insert("frameId".to_owned(), json!(theirs));
+            owner = Some(of_frame);
+        }
+        let reference = arguments.get("variablesReference").and_then(Value::as_i64);
+        if let Some(reference) = reference.filter(|reference| *reference != 0) {
+            let (of_container, theirs) = self.container(reference)?;
+            if owner.is_some_and(|owner| owner.session != of_container.session) {
+                return Err(DebugError::NoSuchReference { reference });
+            }
+            arguments.insert("variablesReference".to_owned(), json!(theirs));
+            owner = Some(of_container);
+        }
+        let key = match (&request.session, owner) {
+            (None, Some(owner)) => owner.session,
+            (session, _) => self.resolve(session.as_ref())?,
+        };
+        if let Some(owner) = owner.filter(|owner| owner.session != key) {
+            let of = self.sessions.get(&owner.session).map_or_else(String::new, |live| live.id.to_string());
+            return Err(DebugError::ForeignId { session: SessionId(of) });
+        }
+        let Some(live) = self.sessions.get(&key) else { return Err(DebugError::NoSession) };
+        if let Some(error) = request.gate.and_then(|gate| gate_error(live, gate)) {
+            return Err(error);
+        }
+        let thread_id = arguments.get("threadId").and_then(Value::as_i64);
+        let thread_id = thread_id.unwrap_or_else(|| live.core.last_thread());
+        Ok((owner.unwrap_or(Owner { session: key, thread_id }), arguments))
+    }
+
+    fn ask_adapter(
+        &mut self,
+        key: SessionKey,
+        asked: Asked,
+        command: impl Into<Cow<'static, str>>,
+        arguments: Value,
+    ) {
+        self.note_use(key);
+        let ticket = self.ask(asked);
+        self.feed(key, Input::Request { ticket, command: command.into(), arguments });
+    }
+
+    pub(super) fn ask(&mut self, asked: Asked) -> Ticket {
         self.last_ticket += 1;
         self.asked.insert(self.last_ticket, asked);
         self.last_ticket
@@ -198,29 +255,72 @@ impl Engine {
             |command: &str, message: String| DebugError::Refused { command: command.to_owned(), message };
         match self.asked.remove(&ticket) {
             Some(Asked::Breakpoints { gather }) => self.on_gathered(gather),
-            Some(Asked::Threads { wait, thread_id, how }) => self.on_threads(wait, thread_id, how, result),
-            Some(Asked::Scopes { key, reply }) => {
+            Some(Asked::Threads { wait, thread_id, wish }) => {
+                self.on_threads(wait, thread_id, &wish, result);
+            }
+            Some(Asked::ThreadsToPause { wait }) => self.on_threads_to_pause(wait, &result),
+            Some(Asked::ListThreads { key, reply }) => {
+                let threads = result.map_err(|message| refused("threads", message));
+                let live = self.sessions.get(&key);
+                let _ = reply.send(threads.map(|body| to_threads(&body, live)));
+            }
+            Some(Asked::StackTrace { owner, reply }) => {
+                let stack = result.map_err(|message| refused("stackTrace", message));
+                let _ = reply.send(stack.map(|body| {
+                    let frames = body["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
+                    let frames =
+                        frames.iter().map(|frame| from_dap::frame(frame, owner, &mut self.ids)).collect();
+                    let total = body["totalFrames"].as_i64();
+                    StackTrace { thread_id: owner.thread_id, frames, total }
+                }));
+            }
+            Some(Asked::Scopes { owner, reply }) => {
                 let scopes = result.map_err(|message| refused("scopes", message)).map(|body| {
                     let bodies = body["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
-                    bodies.iter().map(|body| from_dap::scope(body, key, &mut self.ids)).collect()
+                    bodies.iter().map(|body| from_dap::scope(body, owner, &mut self.ids)).collect()
                 });
                 let _ = reply.send(scopes);
             }
-            Some(Asked::Variables { key, paging, reply }) => {
+            Some(Asked::Variables { owner, paging, reply }) => {
                 let variables = result.map_err(|message| refused("variables", message));
-                let _ = reply.send(variables.map(|body| self.page(&body, key, paging)));
+                let _ = reply.send(variables.map(|body| self.page(&body, owner, paging)));
             }
-            Some(Asked::Evaluate { key, reply }) => {
+            Some(Asked::Evaluate { owner, reply }) => {
                 let evaluated = result.map_err(|message| DebugError::EvaluationFailed {
                     message: from_dap::evaluation_problem(&message),
                 });
-                let _ = reply.send(evaluated.map(|body| from_dap::evaluated(&body, key, &mut self.ids)));
+                self.on_evaluated(evaluated, owner, reply);
+            }
+            Some(Asked::Parts { mut evaluated, reply }) => {
+                evaluated.result = result.map_or_else(|_| "{...}".to_owned(), |body| from_dap::parts(&body));
+                let _ = reply.send(Ok(evaluated));
+            }
+            Some(Asked::Request { owner, command, reply }) => {
+                let body =
+                    result.map_err(|message| refused(&command, from_dap::evaluation_problem(&message)));
+                let _ = reply.send(body.map(|mut body| {
+                    from_dap::exchange_ids(&mut body, owner, &mut self.ids);
+                    body
+                }));
             }
             None => {}
         }
     }
 
-    fn page(&mut self, body: &Value, key: SessionKey, paging: Paging) -> Variables {
+    fn on_evaluated(&mut self, evaluated: Result<Value, DebugError>, owner: Owner, reply: Reply<Evaluated>) {
+        let body = match evaluated {
+            Ok(body) => body,
+            Err(error) => return drop(reply.send(Err(error))),
+        };
+        let evaluated = from_dap::evaluated(&body, owner, &mut self.ids);
+        if !evaluated.result.is_empty() || evaluated.variables_reference == 0 {
+            return drop(reply.send(Ok(evaluated)));
+        }
+        let arguments = json!({"variablesReference": body["variablesReference"]});
+        self.ask_adapter(owner.session, Asked::Parts { evaluated, reply }, "variables", arguments);
+    }
+
+    fn page(&mut self, body: &Value, owner: Owner, paging: Paging) -> Variables {
         let bodies = body["variables"].as_array().map(Vec::as_slice).unwrap_or_default();
         let count = paging.count.unwrap_or(MAX_VARIABLES).min(MAX_VARIABLES);
         let start = paging.start.unwrap_or(0).min(bodies.len());
@@ -228,29 +328,23 @@ impl Engine {
         Variables {
             variables: page
                 .iter()
-                .map(|body| from_dap::variable(body, key, &mut self.ids, MAX_VALUE_LEN))
+                .map(|body| from_dap::variable(body, owner, &mut self.ids, MAX_VALUE_LEN))
                 .collect(),
             omitted: bodies.len() - start - page.len(),
         }
     }
+}
 
-    fn frame(&self, frame_id: i64) -> Result<(SessionKey, i64), DebugError> {
-        match self.ids.frames.look_up(frame_id) {
-            Lookup::Alive(key, theirs) if self.is_stopped(key) => Ok((key, theirs)),
-            Lookup::Alive(..) | Lookup::Stale => Err(DebugError::StaleFrame { frame_id }),
-            Lookup::Unknown => Err(DebugError::NoSuchFrame { frame_id }),
-        }
-    }
-
-    fn container(&self, reference: i64) -> Result<(SessionKey, i64), DebugError> {
-        match self.ids.references.look_up(reference) {
-            Lookup::Alive(key, theirs) if self.is_stopped(key) => Ok((key, theirs)),
-            Lookup::Alive(..) | Lookup::Stale => Err(DebugError::StaleReference { reference }),
-            Lookup::Unknown => Err(DebugError::NoSuchReference { reference }),
-        }
-    }
-
-    fn is_stopped(&self, key: SessionKey) -> bool {
-        self.sessions.get(&key).is_some_and(|live| live.core.phase() == Phase::Stopped)
-    }
+fn to_threads(body: &Value, live: Option<&Live>) -> Vec<Thread> {
+    let is_stopped = |id| {
+        let core = live.map(|live| &live.core).filter(|core| core.phase() == Phase::Stopped);
+        core.is_some_and(|core| core.all_stopped() || core.is_stopped(id) == Some(true))
+    };
+    let bodies = body["threads"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let thread = |body: &Value| {
+        let id = body["id"].as_i64()?;
+        let name = body["name"].as_str().unwrap_or_default().to_owned();
+        Some(Thread { id, name, is_stopped: is_stopped(id) })
+    };
+    bodies.iter().filter_map(thread).collect()
 }

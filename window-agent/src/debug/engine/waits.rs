@@ -21,6 +21,8 @@ pub(crate) struct Wait {
     pub(crate) root: SessionKey,
     /// The thread it resumed; a start has none.
     pub(crate) thread_id: Option<i64>,
+    /// Whether it asked for a pause.
+    pub(crate) pauses: bool,
     pub(crate) reply: WaitReply,
 }
 
@@ -40,6 +42,19 @@ impl Waits {
     pub(crate) fn is_busy(&mut self, session: SessionKey, thread_id: i64) -> bool {
         self.waits.retain(|wait| !wait.reply.is_closed());
         self.waits.iter().any(|wait| wait.session == session && wait.thread_id == Some(thread_id))
+    }
+
+    /// Whether a living call waits for a tree.
+    pub(crate) fn is_waited_for(&mut self, root: SessionKey) -> bool {
+        self.waits.retain(|wait| !wait.reply.is_closed());
+        self.waits.iter().any(|wait| wait.root == root)
+    }
+
+    /// Who waits for a session, waits for another one instead.
+    pub(crate) fn hand_over(&mut self, from: SessionKey, to: SessionKey) {
+        for wait in self.waits.iter_mut().filter(|wait| wait.session == from) {
+            wait.session = to;
+        }
     }
 
     /// Takes the wait of this id.
@@ -63,6 +78,11 @@ impl Waits {
         self.take_if(|wait| wait.session == session && wait.thread_id == Some(thread_id))
     }
 
+    /// Takes the waits that asked for a pause.
+    pub(crate) fn take_pauses(&mut self, session: SessionKey) -> Vec<Wait> {
+        self.take_if(|wait| wait.session == session && wait.pauses)
+    }
+
     /// Takes the waits that a stop answers: those on the session (on the thread, when only that one stopped), else
     /// those on the tree: a child process that stops is news for whoever waits for its parent.
     pub(crate) fn take_stopped(
@@ -73,7 +93,9 @@ impl Waits {
         all: bool,
     ) -> Vec<Wait> {
         self.waits.retain(|wait| !wait.reply.is_closed());
-        let on_thread = |wait: &Wait| wait.session == session && (all || wait.thread_id == Some(thread_id));
+        let on_thread = |wait: &Wait| {
+            wait.session == session && (all || wait.thread_id.is_none_or(|waits_on| waits_on == thread_id))
+        };
         let on_session = |wait: &Wait| wait.session == session;
         let on_tree = |wait: &Wait| wait.root == root;
         if self.waits.iter().any(on_thread) {
@@ -102,7 +124,7 @@ mod tests {
         for &(id, session, root, thread_id) in of {
             let (reply, receiver) = oneshot::channel();
             receivers.push(receiver);
-            waits.push(Wait { id, session, root, thread_id, reply });
+            waits.push(Wait { id, session, root, thread_id, pauses: false, reply });
         }
         (waits, receivers)
     }

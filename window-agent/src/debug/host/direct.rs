@@ -15,21 +15,27 @@ use tokio::process::{Child, ChildStderr};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::debug::adapters::table::Adapter;
 use crate::debug::adapters::{EXIT_ADAPTER_MISSING, Plan, Reach};
 use crate::debug::breakpoints::SessionKey;
 use crate::debug::connection::Connection;
 use crate::debug::dap::Incoming;
 use crate::debug::error::DebugError;
-use crate::debug::host::vscode;
-use crate::debug::output::OutputRing;
+use crate::debug::host::{server, vscode};
+use crate::debug::output::OutputLog;
+use crate::debug::types::control::{Category, Stdin};
 use crate::process::{self, Program};
 
 /// How long a connection to an adapter may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an adapter may take to end by itself once its session is over.
-const EXIT_GRACE: Duration = Duration::from_millis(500);
+pub(super) const EXIT_GRACE: Duration = Duration::from_millis(500);
 /// How long the end of the process and the end of its output may lie apart.
 const DRAIN_GRACE: Duration = Duration::from_millis(300);
+/// Bytes kept of what an adapter says besides the protocol.
+pub(super) const MAX_KEPT_WORDS: usize = 16 * 1024;
+/// Texts for a program that it has not read yet.
+const MAX_STDIN: usize = 64;
 /// Last words of an adapter that are told.
 const MAX_LAST_WORDS: usize = 400;
 
@@ -40,8 +46,12 @@ pub(crate) enum FromHost {
     Reached(mpsc::Sender<Bytes>),
     /// A message of the adapter.
     Message(Incoming),
-    /// A terminal that the session runs a program in printed this.
-    Printed(String),
+    /// Something printed this that is not the adapter speaking: a terminal that the program runs in.
+    Printed(Category, String),
+    /// The program runs in this terminal.
+    Terminal(TerminalWriter),
+    /// The program in the terminal ended.
+    TerminalEnded { exit_code: Option<i64> },
     /// The adapter cannot be reached at all.
     Failed(DebugError),
     /// The user ends the session in the editor: who waits for it is to hear that.
@@ -50,6 +60,30 @@ pub(crate) enum FromHost {
     Closed { how: String },
     /// Nothing of the session is left.
     Gone,
+}
+
+/// The way to a program that runs in a terminal of ours.
+#[derive(Clone, Debug)]
+pub(crate) struct TerminalWriter {
+    /// Its process id.
+    pub(crate) pid: u32,
+    texts: std::sync::mpsc::SyncSender<Vec<u8>>,
+}
+
+impl TerminalWriter {
+    /// Hands text over; the program may read it later.
+    pub(crate) fn write(&self, stdin: Stdin) -> Result<(), DebugError> {
+        /// What ends the input of a terminal, at the beginning of a line.
+        const END_OF_INPUT: u8 = 4;
+        let mut bytes = stdin.text.into_bytes();
+        if stdin.is_last {
+            if bytes.last().is_some_and(|last| *last != b'\n') {
+                bytes.push(b'\n');
+            }
+            bytes.push(END_OF_INPUT);
+        }
+        self.texts.try_send(bytes).map_err(|_| DebugError::StdinFull)
+    }
 }
 
 /// Where a host reports to.
@@ -70,7 +104,8 @@ impl Inbox {
 pub(crate) async fn run(plan: Plan, mark: Option<String>, over: CancellationToken, inbox: Inbox) {
     match &plan.reach {
         Reach::Stdio(programs) => run_spawned(programs, &plan, mark.as_deref(), &over, &inbox).await,
-        Reach::Tcp { host, port } => run_connected(host, *port, &over, &inbox).await,
+        Reach::Server(server) => server::run(server, mark.as_deref(), &over, &inbox).await,
+        Reach::Tcp { host, port } => run_connected((host, *port), plan.adapter, &over, &inbox).await,
         Reach::Editor(editor, target) => {
             return vscode::run(editor.clone(), target.clone(), over, inbox).await;
         }
@@ -82,7 +117,12 @@ pub(crate) async fn run(plan: Plan, mark: Option<String>, over: CancellationToke
     inbox.tell(FromHost::Gone).await;
 }
 
-async fn run_connected(host: &str, port: u16, over: &CancellationToken, inbox: &Inbox) {
+async fn run_connected(
+    (host, port): (&str, u16),
+    adapter: &Adapter,
+    over: &CancellationToken,
+    inbox: &Inbox,
+) {
     let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port)));
     let connected = tokio::select! {
         connected = connecting => connected,
@@ -106,7 +146,9 @@ async fn run_connected(host: &str, port: u16, over: &CancellationToken, inbox: &
         tracing::warn!(%error, "cannot set TCP_NODELAY on a connection to an adapter");
     }
     let (read, write) = stream.into_split();
-    let Connection { outgoing, mut incoming, writer } = Connection::new(QuickRead(read), write);
+    let connection = Connection::new(QuickRead(read), write);
+    let connection = if adapter.late_output { connection.with_late_output() } else { connection };
+    let Connection { outgoing, mut incoming, writer } = connection;
     inbox.tell(FromHost::Reached(outgoing)).await;
     loop {
         tokio::select! {
@@ -128,7 +170,7 @@ async fn run_connected(host: &str, port: u16, over: &CancellationToken, inbox: &
 
 /// Acknowledges at once what it reads: an adapter that writes two messages in a row without TCP_NODELAY holds the
 /// second one back until then, and by default that is 40 ms later. The option is not permanent.
-struct QuickRead(OwnedReadHalf);
+pub(super) struct QuickRead(pub(super) OwnedReadHalf);
 
 impl AsyncRead for QuickRead {
     fn poll_read(
@@ -159,7 +201,7 @@ async fn run_spawned(
             }
         };
         let pid = child.id();
-        let outcome = pump(child, over, inbox).await;
+        let outcome = pump(child, plan.adapter, over, inbox).await;
         if let Some(pid) = pid {
             process::kill_group(pid);
         }
@@ -186,14 +228,16 @@ enum Pumped {
 }
 
 /// Hands messages over until the child has ended, or its session is over and the child was given time to end.
-async fn pump(mut child: Child, over: &CancellationToken, inbox: &Inbox) -> Pumped {
+async fn pump(mut child: Child, adapter: &Adapter, over: &CancellationToken, inbox: &Inbox) -> Pumped {
     let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Pumped::Closed("has no standard streams".to_owned());
     };
     let last_words = keep_last_words(stderr);
-    let Connection { outgoing, mut incoming, writer: _ } = Connection::new(stdout, stdin);
+    let connection = Connection::new(stdout, stdin);
+    let connection = if adapter.late_output { connection.with_late_output() } else { connection };
+    let Connection { outgoing, mut incoming, writer: _ } = connection;
     inbox.tell(FromHost::Reached(outgoing)).await;
     let mut spoke = false;
     let mut deadline = None;
@@ -238,7 +282,10 @@ async fn pump(mut child: Child, over: &CancellationToken, inbox: &Inbox) -> Pump
     }
 }
 
-fn describe_end(status: Option<std::process::ExitStatus>, last_words: &Mutex<OutputRing>) -> String {
+pub(super) fn describe_end(
+    status: Option<std::process::ExitStatus>,
+    last_words: &Mutex<OutputLog>,
+) -> String {
     use std::os::unix::process::ExitStatusExt;
     let how = match status {
         None => "closed its connection".to_owned(),
@@ -253,14 +300,14 @@ fn describe_end(status: Option<std::process::ExitStatus>, last_words: &Mutex<Out
 }
 
 /// Reads a child's standard error to its end; what came last is kept.
-fn keep_last_words(mut stderr: ChildStderr) -> Arc<Mutex<OutputRing>> {
-    let ring = Arc::new(Mutex::new(OutputRing::default()));
+fn keep_last_words(mut stderr: ChildStderr) -> Arc<Mutex<OutputLog>> {
+    let ring = Arc::new(Mutex::new(OutputLog::new(MAX_KEPT_WORDS)));
     let kept = Arc::clone(&ring);
     tokio::spawn(async move {
         let mut buffer = [0; 4096];
         while let Ok(n @ 1..) = stderr.read(&mut buffer).await {
             if let Ok(mut ring) = kept.lock() {
-                ring.push(&String::from_utf8_lossy(&buffer[..n]));
+                ring.push(Category::Stderr, &String::from_utf8_lossy(&buffer[..n]));
             }
         }
     });
@@ -273,6 +320,17 @@ pub(crate) async fn run_in_terminal(arguments: Value, mark: String, inbox: Inbox
     let spawned = tokio::task::spawn_blocking(move || process::spawn_in_terminal(&program, &mark));
     let terminal = spawned.await.map_err(|error| error.to_string())?.map_err(|error| format!("{error:#}"))?;
     let pid = terminal.pid;
+    let (texts, to_write) = std::sync::mpsc::sync_channel::<Vec<u8>>(MAX_STDIN);
+    let mut writer = terminal.writer;
+    // Writing blocks while the program does not read; the thread ends when nobody can write any more.
+    std::thread::spawn(move || {
+        while let Ok(bytes) = to_write.recv() {
+            if writer.write_all(&bytes).and_then(|()| writer.flush()).is_err() {
+                break;
+            }
+        }
+    });
+    inbox.tell(FromHost::Terminal(TerminalWriter { pid, texts })).await;
     // The terminal is read by blocking reads only; the thread ends with the last process in it.
     std::thread::spawn(move || {
         let (mut reader, mut buffer, mut rest) = (terminal.reader, [0; 4096], Vec::new());
@@ -286,11 +344,14 @@ pub(crate) async fn run_in_terminal(arguments: Value, mark: String, inbox: Inbox
             };
             let text = String::from_utf8_lossy(&rest[..n_whole]).into_owned();
             rest.drain(..n_whole);
-            if inbox.sender.blocking_send((inbox.key, FromHost::Printed(text))).is_err() {
+            if inbox.sender.blocking_send((inbox.key, FromHost::Printed(Category::Stdout, text))).is_err() {
                 break;
             }
         }
-        let _ = child.wait();
+        // One that a signal ended has no code of its own.
+        let exit_code = child.wait().ok().filter(|status| status.signal().is_none());
+        let exit_code = exit_code.map(|status| i64::from(status.exit_code()));
+        let _ = inbox.sender.blocking_send((inbox.key, FromHost::TerminalEnded { exit_code }));
     });
     Ok(serde_json::json!({"processId": pid}))
 }

@@ -37,7 +37,16 @@ pub(crate) enum Target {
         session: String,
         /// A child process, which ends with its parent, and not the next part of a compound.
         is_child: bool,
+        /// The user started it, or its parent.
+        is_users: bool,
     },
+}
+
+impl Target {
+    /// Whether the user started it.
+    pub(crate) fn is_users(&self) -> bool {
+        matches!(self, Self::Begun { is_users: true, .. })
+    }
 }
 
 /// A place of a breakpoint: file, line, column.
@@ -198,7 +207,9 @@ impl Host {
     async fn on_disconnect(&mut self, seq: i64) {
         // VS Code ends children with their parent, and parents badly when it has been told to end a child.
         let ends_with_parent = matches!(self.target, Target::Begun { is_child: true, .. });
-        if let Some(session) = self.session.clone().filter(|_| !self.is_terminated && !ends_with_parent) {
+        let is_kept = self.target.is_users() && self.editor.has_let_go();
+        let is_to_end = !self.is_terminated && !ends_with_parent && !is_kept;
+        if let Some(session) = self.session.clone().filter(|_| is_to_end) {
             self.expected.push("disconnect".to_owned());
             let shim = self.editor.shim().clone();
             tokio::spawn(async move {

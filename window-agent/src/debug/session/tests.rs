@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 
 use crate::debug::DebuggerOptions;
 use crate::debug::adapters;
-use crate::debug::breakpoints::Wanted;
+use crate::debug::breakpoints::{Wanted, WantedAll};
 use crate::debug::dap::Incoming;
+use crate::debug::session::motion::Motion;
 use crate::debug::session::{Ending, Input, Output, Session};
+use crate::debug::types::control::ResumeWish;
 use crate::debug::types::{Resume, SetBreakpoint, Start};
 
 const INITIALIZE: &str = r#"ok 1 {"supportsConfigurationDoneRequest": true, "supportsExceptionInfoRequest": true,
@@ -33,6 +35,10 @@ fn check(no_debug: bool, lines: &[&str], expected: Expect) {
     expected.assert_eq(&driver.text);
 }
 
+fn resume(thread_id: i64, how: Resume) -> Input {
+    Input::Resume { thread_id, how: Motion::new(&ResumeWish::new(None, None, how), None) }
+}
+
 struct Driver {
     session: Session,
     now: Instant,
@@ -51,6 +57,7 @@ impl Driver {
         plan.no_debug = no_debug;
         let wish = SetBreakpoint { path: PathBuf::from("/a.py"), line: 3, ..SetBreakpoint::default() };
         let wanted = BTreeMap::from([(PathBuf::from("/a.py"), vec![Wanted { id: 7, wish }])]);
+        let wanted = WantedAll { lines: wanted, triggers: BTreeMap::new() };
         Self { session: Session::new(&plan, None, wanted), now: Instant::now(), text: String::new() }
     }
 
@@ -68,10 +75,12 @@ impl Driver {
                 "message": rest.split_once(' ').unwrap().1})),
             "event" => message(json!({"type": "event", "event": name, "body": body()})),
             "request" => message(json!({"type": "request", "seq": 70, "command": name, "arguments": body()})),
-            "continue" => Input::Resume { thread_id: seq(), how: Resume::Continue },
+            "continue" => resume(seq(), Resume::Continue),
+            "next" => resume(seq(), Resume::StepOver),
+            "pause" => Input::Pause { thread_id: seq() },
             "stop" => Input::Stop,
             "set" => Input::SetBreakpoints { ticket: 1, path: PathBuf::from("/a.py"), wanted: Vec::new() },
-            "ask" => Input::Request { ticket: 2, command: "threads", arguments: json!({}) },
+            "ask" => Input::Request { ticket: 2, command: "threads".into(), arguments: json!({}) },
             "closed" => Input::Closed { how: rest.to_owned() },
             "after" => {
                 self.now += Duration::from_millis(rest.parse().unwrap());
@@ -106,7 +115,12 @@ impl Driver {
                     captured.thread_id,
                     captured.hit,
                     captured.stack["stackFrames"].as_array().map_or(0, Vec::len),
-                    captured.variables["variables"].as_array().map_or(0, Vec::len),
+                    captured
+                        .scopes
+                        .iter()
+                        .filter_map(|(_, body)| body["variables"].as_array())
+                        .flatten()
+                        .count(),
                     captured.exception["exceptionId"],
                 ),
                 Output::Ended(end) => {
@@ -116,7 +130,8 @@ impl Driver {
                         Ending::NotStarted(message) => format!("not started: {message}"),
                         Ending::Lost(how) => format!("lost: {how}"),
                     };
-                    format!("ENDED {:?} {how}", end.exit_code)
+                    let signal = end.signal.map(|signal| format!(" ({signal})")).unwrap_or_default();
+                    format!("ENDED {:?} {how}{signal}", end.exit_code)
                 }
                 other => format!("{other:?}"),
             };
@@ -150,40 +165,39 @@ fn debugpy_from_launch_to_end() {
         false,
         &lines,
         expect![[r#"
-            1 initialize
-        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
-            2 launch {"program":"a.py"}
-        event initialized
-            3 setBreakpoints {"breakpoints":[{"line":3}],"lines":[3],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
-            4 setDebuggerProperty {"skipPrintBreakpointException":[],"skipSuspendOnBreakpointException":[]}
-            5 setExceptionBreakpoints {"filters":["uncaught"]}
-        ok 3 {"breakpoints": [{"id": 0, "verified": true, "line": 3}
-            bound 7 verified true line Some(3)
-        ok 4
-        ok 5
-            6 configurationDone {}
-        ok 6
-        ok 2
-        event stopped {"reason": "breakpoint", "threadId": 1, "allTh
-            Resumed
-            7 stackTrace {"levels":20,"startFrame":0,"threadId":1}
-        ok 7 {"stackFrames": [{"id": 2}, {"id": 3}]}
-            8 scopes {"frameId":2}
-        ok 8 {"scopes": [{"name": "Huge", "expensive": true, "variab
-            9 variables {"variablesReference":5}
-        ok 9 {"variables": [{"name": "x"}]}
-            STOPPED thread 1 hit Some([7]) frames 2 variables 1 exception null
-        continue 1
-            10 continue {"threadId":1}
-        ok 10
-            Resumed
-        event continued
-        event exited {"exitCode": 3}
-        event terminated
-            11 disconnect {"restart":false,"terminateDebuggee":true}
-            ENDED Some(3) plain
-        event stopped
-    "#]],
+                1 initialize
+            ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+                2 launch {"program":"a.py"}
+            event initialized
+                3 setBreakpoints {"breakpoints":[{"line":3}],"lines":[3],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
+                4 setDebuggerProperty {"skipPrintBreakpointException":[],"skipSuspendOnBreakpointException":[]}
+                5 setExceptionBreakpoints {"filters":["uncaught"]}
+            ok 3 {"breakpoints": [{"id": 0, "verified": true, "line": 3}
+                bound 7 verified true line Some(3)
+            ok 4
+            ok 5
+                6 configurationDone {}
+            ok 6
+            ok 2
+            event stopped {"reason": "breakpoint", "threadId": 1, "allTh
+                7 stackTrace {"levels":20,"startFrame":0,"threadId":1}
+            ok 7 {"stackFrames": [{"id": 2}, {"id": 3}]}
+                8 scopes {"frameId":2}
+            ok 8 {"scopes": [{"name": "Huge", "expensive": true, "variab
+                9 variables {"variablesReference":5}
+            ok 9 {"variables": [{"name": "x"}]}
+                STOPPED thread 1 hit Some([7]) frames 2 variables 1 exception null
+            continue 1
+                10 continue {"threadId":1}
+            ok 10
+                Resumed { thread_id: None }
+            event continued
+            event exited {"exitCode": 3}
+            event terminated
+                11 disconnect {"restart":false,"terminateDebuggee":true}
+                ENDED Some(3) plain
+            event stopped
+        "#]],
     );
 }
 
@@ -263,15 +277,15 @@ fn starts_that_fail_tell_the_real_cause() {
         false,
         &[INITIALIZE, injection, "after 200"],
         expect![[r#"
-            1 initialize
-        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
-            2 launch {"program":"a.py"}
-        event output {"category": "stderr", "output": "Code injectio
-            Printed("Code injection into PID=1 failed")
-        after 200
-            3 disconnect {"restart":false,"terminateDebuggee":true}
-            ENDED None not started: `launch` failed
-    "#]],
+                1 initialize
+            ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+                2 launch {"program":"a.py"}
+            event output {"category": "stderr", "output": "Code injectio
+                Printed(Stderr, "Code injection into PID=1 failed")
+            after 200
+                3 disconnect {"restart":false,"terminateDebuggee":true}
+                ENDED None not started: `launch` failed
+        "#]],
     );
     check(
         false,
@@ -291,43 +305,45 @@ fn starts_that_fail_tell_the_real_cause() {
         false,
         &[&configured[..], &["no 2 no such program"]].concat(),
         expect![[r#"
-            1 initialize
-        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
-            2 launch {"program":"a.py"}
-        event initialized
-            3 setBreakpoints {"breakpoints":[{"line":3}],"lines":[3],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
-            4 setDebuggerProperty {"skipPrintBreakpointException":[],"skipSuspendOnBreakpointException":[]}
-            5 setExceptionBreakpoints {"filters":["uncaught"]}
-        ok 3
-        ok 4
-        ok 5
-            6 configurationDone {}
-        no 6 expected a stopped process
-        no 2 no such program
-            7 disconnect {"restart":false,"terminateDebuggee":true}
-            ENDED None not started: no such program
-    "#]],
+                1 initialize
+            ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+                2 launch {"program":"a.py"}
+            event initialized
+                3 setBreakpoints {"breakpoints":[{"line":3}],"lines":[3],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
+                4 setDebuggerProperty {"skipPrintBreakpointException":[],"skipSuspendOnBreakpointException":[]}
+                5 setExceptionBreakpoints {"filters":["uncaught"]}
+            ok 3
+                bound 7 verified true line None
+            ok 4
+            ok 5
+                6 configurationDone {}
+            no 6 expected a stopped process
+            no 2 no such program
+                7 disconnect {"restart":false,"terminateDebuggee":true}
+                ENDED None not started: no such program
+        "#]],
     );
     check(
         false,
         &[&configured[..], &["after 200"]].concat(),
         expect![[r#"
-            1 initialize
-        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
-            2 launch {"program":"a.py"}
-        event initialized
-            3 setBreakpoints {"breakpoints":[{"line":3}],"lines":[3],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
-            4 setDebuggerProperty {"skipPrintBreakpointException":[],"skipSuspendOnBreakpointException":[]}
-            5 setExceptionBreakpoints {"filters":["uncaught"]}
-        ok 3
-        ok 4
-        ok 5
-            6 configurationDone {}
-        no 6 expected a stopped process
-        after 200
-            7 disconnect {"restart":false,"terminateDebuggee":true}
-            ENDED None not started: expected a stopped process
-    "#]],
+                1 initialize
+            ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+                2 launch {"program":"a.py"}
+            event initialized
+                3 setBreakpoints {"breakpoints":[{"line":3}],"lines":[3],"source":{"name":"a.py","path":"/a.py"},"sourceModified":false}
+                4 setDebuggerProperty {"skipPrintBreakpointException":[],"skipSuspendOnBreakpointException":[]}
+                5 setExceptionBreakpoints {"filters":["uncaught"]}
+            ok 3
+                bound 7 verified true line None
+            ok 4
+            ok 5
+                6 configurationDone {}
+            no 6 expected a stopped process
+            after 200
+                7 disconnect {"restart":false,"terminateDebuggee":true}
+                ENDED None not started: expected a stopped process
+        "#]],
     );
     check(
         false,
@@ -370,7 +386,7 @@ fn a_late_continued_does_not_undo_a_newer_stop() {
             continue 1
                 8 continue {"threadId":1}
             event stopped {"reason": "breakpoint", "threadId": 1, "allTh
-                Resumed
+                Resumed { thread_id: None }
                 9 stackTrace {"levels":20,"startFrame":0,"threadId":1}
             ok 8
             ok 9
@@ -384,17 +400,17 @@ fn a_late_continued_does_not_undo_a_newer_stop() {
     check_after_stop(
         &["continue 1", "event continued", STOPPED, "ok 9", "event continued"],
         expect![[r#"
-        continue 1
-            8 continue {"threadId":1}
-        event continued
-        event stopped {"reason": "breakpoint", "threadId": 1, "allTh
-            Resumed
-            9 stackTrace {"levels":20,"startFrame":0,"threadId":1}
-        ok 9
-            STOPPED thread 1 hit Some([7]) frames 0 variables 0 exception null
-        event continued
-            Resumed
-    "#]],
+            continue 1
+                8 continue {"threadId":1}
+            event continued
+            event stopped {"reason": "breakpoint", "threadId": 1, "allTh
+                Resumed { thread_id: None }
+                9 stackTrace {"levels":20,"startFrame":0,"threadId":1}
+            ok 9
+                STOPPED thread 1 hit Some([7]) frames 0 variables 0 exception null
+            event continued
+                Resumed { thread_id: None }
+        "#]],
     );
 }
 
@@ -403,15 +419,15 @@ fn a_refused_resume_leaves_the_program_stopped() {
     check_after_stop(
         &["continue 1", "no 8 not now", "continue 1", "ok 9"],
         expect![[r#"
-        continue 1
-            8 continue {"threadId":1}
-        no 8 not now
-            ResumeRefused { thread_id: 1, message: "not now" }
-        continue 1
-            9 continue {"threadId":1}
-        ok 9
-            Resumed
-    "#]],
+            continue 1
+                8 continue {"threadId":1}
+            no 8 not now
+                ResumeRefused { thread_id: 1, message: "not now" }
+            continue 1
+                9 continue {"threadId":1}
+            ok 9
+                Resumed { thread_id: None }
+        "#]],
     );
 }
 
@@ -424,9 +440,8 @@ fn exceptions_are_asked_for_and_slow_answers_are_not_waited_for() {
             continue 1
                 8 continue {"threadId":1}
             ok 8
-                Resumed
+                Resumed { thread_id: None }
             event stopped {"reason": "exception", "threadId": 1}
-                Resumed
                 9 stackTrace {"levels":20,"startFrame":0,"threadId":1}
                 10 exceptionInfo {"threadId":1}
             ok 9
@@ -437,18 +452,17 @@ fn exceptions_are_asked_for_and_slow_answers_are_not_waited_for() {
     check_after_stop(
         &["continue 1", "ok 8", stopped, "after 4000", "after 2000"],
         expect![[r#"
-        continue 1
-            8 continue {"threadId":1}
-        ok 8
-            Resumed
-        event stopped {"reason": "exception", "threadId": 1}
-            Resumed
-            9 stackTrace {"levels":20,"startFrame":0,"threadId":1}
-            10 exceptionInfo {"threadId":1}
-        after 4000
-        after 2000
-            STOPPED thread 1 hit None frames 0 variables 0 exception null
-    "#]],
+            continue 1
+                8 continue {"threadId":1}
+            ok 8
+                Resumed { thread_id: None }
+            event stopped {"reason": "exception", "threadId": 1}
+                9 stackTrace {"levels":20,"startFrame":0,"threadId":1}
+                10 exceptionInfo {"threadId":1}
+            after 4000
+            after 2000
+                STOPPED thread 1 hit None frames 0 variables 0 exception null
+        "#]],
     );
 }
 
@@ -531,4 +545,151 @@ fn wishes_of_the_adapter_are_passed_on_or_refused() {
             answer 1: Ok(Null)
     "#]],
     );
+}
+
+/// All orders of `items`.
+fn orders<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
+    let Some((first, rest)) = items.split_first() else { return vec![Vec::new()] };
+    let mut all = Vec::new();
+    for order in orders(rest) {
+        for at in 0..=order.len() {
+            let mut longer = order.clone();
+            longer.insert(at, first.clone());
+            all.push(longer);
+        }
+    }
+    all
+}
+
+/// Plays `lines` after a handshake, and gives the transcript.
+fn play(handshake: &[&str], lines: &[&str]) -> (Driver, String) {
+    let mut driver = Driver::new(false);
+    driver.input(Input::Connected);
+    for line in handshake.iter().chain(lines) {
+        driver.line(line);
+    }
+    let text = std::mem::take(&mut driver.text);
+    (driver, text)
+}
+
+#[test]
+fn every_order_of_a_handshake_configures_once() {
+    let lines = ["ok 2", "event initialized", "event initialized", "ok 3", "ok 4", "ok 5"];
+    for order in orders(&lines) {
+        // Nobody answers what was not asked.
+        let position = |line: &str| order.iter().position(|known| *known == line).unwrap();
+        if ["ok 3", "ok 4", "ok 5"].iter().any(|line| position(line) < position("event initialized")) {
+            continue;
+        }
+        let (mut driver, text) = play(&[INITIALIZE], &order);
+        assert_eq!(text.matches("configurationDone").count(), 1, "{order:?}\n{text}");
+        assert_eq!(text.matches("setBreakpoints").count(), 1, "{order:?}\n{text}");
+        assert!(!text.contains("ENDED"), "{order:?}\n{text}");
+        driver.line("stop");
+        driver.line("after 5000");
+        assert!(driver.text.ends_with("ENDED None asked\n"), "{order:?}\n{}", driver.text);
+    }
+}
+
+#[test]
+fn every_order_of_an_end_ends_once() {
+    let handshake = [INITIALIZE, "event initialized", "ok 3", "ok 4", "ok 5", "ok 6", "ok 2"];
+    let lines = [
+        STOPPED,
+        r#"event exited {"exitCode": 3}"#,
+        "event terminated",
+        "closed gone",
+        "stop",
+        "event continued",
+    ];
+    for order in orders(&lines) {
+        let (mut driver, text) = play(&handshake, &order);
+        driver.line("after 5000");
+        driver.line("after 5000");
+        driver.line(STOPPED);
+        driver.line("set");
+        let all = text + &driver.text;
+        assert_eq!(all.matches("ENDED").count(), 1, "{order:?}\n{all}");
+        assert!(all.ends_with("answer 1: Err(\"the session has ended\")\n"), "{order:?}\n{all}");
+        let position = |line: &str| order.iter().position(|known| *known == line).unwrap();
+        // What is told before the connection goes is told with the end.
+        let exited = position(lines[1]);
+        if exited < position("closed gone")
+            && exited < position("event terminated")
+            && exited < position("stop")
+        {
+            assert!(all.contains("ENDED Some(3)"), "{order:?}\n{all}");
+        }
+    }
+}
+
+#[test]
+fn every_order_of_a_stop_and_a_resume_leaves_one_truth() {
+    let handshake =
+        [INITIALIZE, "event initialized", "ok 3", "ok 4", "ok 5", "ok 6", "ok 2", STOPPED, "no 7 gone"];
+    let stop = r#"event stopped {"reason": "step", "threadId": 1, "allThreadsStopped": true}"#;
+    for order in orders(&["ok 8", "event continued", stop]) {
+        let (mut driver, _) = play(&handshake, &[]);
+        driver.line("next 1");
+        for line in &order {
+            driver.line(line);
+        }
+        // However late they come, the answer and `continued` belong to the step that is over.
+        assert_eq!(driver.session.phase(), crate::debug::types::Phase::Stopped, "{order:?}\n{}", driver.text);
+        assert_eq!(driver.text.matches("Resumed").count(), 1, "{order:?}\n{}", driver.text);
+        assert_eq!(driver.session.is_stopped(1), Some(true));
+    }
+}
+
+#[test]
+fn threads_that_stop_one_by_one_go_on_one_by_one() {
+    let one = |thread: i64| format!(r#"event stopped {{"reason": "breakpoint", "threadId": {thread}}}"#);
+    let handshake = [INITIALIZE, "event initialized", "ok 3", "ok 4", "ok 5", "ok 6", "ok 2"];
+    let (mut driver, _) = play(&handshake, &[&one(1), &one(2), "next 1", "ok 9"]);
+    assert_eq!(driver.session.phase(), crate::debug::types::Phase::Stopped);
+    assert_eq!((driver.session.is_stopped(1), driver.session.is_stopped(2)), (None, Some(true)));
+    driver.line("continue 2");
+    assert_eq!(driver.session.phase(), crate::debug::types::Phase::Running);
+    driver.line(&one(1));
+    assert_eq!((driver.session.is_stopped(1), driver.session.is_stopped(2)), (Some(true), None));
+}
+
+#[test]
+fn a_thread_left_behind_by_a_step_can_be_let_go() {
+    let handshake = [INITIALIZE, "event initialized", "ok 3", "ok 4", "ok 5", "ok 6", "ok 2", STOPPED];
+    let (mut driver, _) = play(&handshake, &["next 5", "ok 8"]);
+    assert_eq!(driver.session.left_behind(), Some(1));
+    driver.line("continue 1");
+    assert_eq!(driver.session.left_behind(), None);
+    assert!(driver.text.contains(r#"continue {"threadId":1}"#), "{}", driver.text);
+}
+
+#[test]
+fn reasons_are_read_in_the_light_of_what_was_asked() {
+    let handshake = [INITIALIZE, "event initialized", "ok 3", "ok 4", "ok 5", "ok 6", "ok 2"];
+    let reason = |asked: &[&str], stop: &str| {
+        let (mut driver, _) = play(&handshake, asked);
+        driver.line(stop);
+        let Some(capture) = driver.session.captures.pop() else { panic!("no stop") };
+        capture.into_captured(&BTreeMap::new()).event["reason"].as_str().unwrap().to_owned()
+    };
+    let sigstop = r#"event stopped {"reason": "exception", "text": "signal SIGSTOP", "threadId": 1}"#;
+    assert_eq!(reason(&["pause 1"], sigstop), "pause");
+    assert_eq!(reason(&[], sigstop), "exception");
+    let crash = r#"event stopped {"reason": "exception", "description": "signal SIGSEGV: x", "threadId": 1}"#;
+    assert_eq!(reason(&["pause 1"], crash), "exception");
+    let ours = r#"event stopped {"reason": "breakpoint", "threadId": 1, "hitBreakpointIds": [0]}"#;
+    assert_eq!(reason(&["pause 1"], ours), "breakpoint");
+}
+
+#[test]
+fn a_program_that_a_signal_ended_has_no_code_of_0() {
+    let handshake = [INITIALIZE, "event initialized", "ok 3", "ok 4", "ok 5", "ok 6", "ok 2"];
+    let crash = r#"event stopped {"reason": "signal", "threadId": 1}"#;
+    let end = [r#"event exited {"exitCode": 0}"#, "event terminated"];
+    // gdb does not name the signal; asked for its number, it tells it.
+    let lines =
+        [crash, r#"ok 8 {"result": "11"}"#, r#"ok 7 {"stackFrames": []}"#, "continue 1", end[0], end[1]];
+    let (_, text) = play(&handshake, &lines);
+    assert!(text.contains("evaluate") && text.contains("ENDED None plain (SIGSEGV)"), "{text}");
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::debug::error::DebugError;
 use crate::debug::types::{Breakpoint, Completed, OutputTail, Scope, SessionId, StopEvent, Variable, Waited};
+use crate::tools::words::{self, sentence};
 use crate::tools::{Object, ToolError, object};
 
 /// What was waited for, for the sentences of an answer.
@@ -21,16 +22,6 @@ impl From<DebugError> for ToolError {
         let error = ToolError::new(error.code(), sentence(&error.to_string()));
         if hint.is_empty() { error } else { error.hint(hint) }
     }
-}
-
-/// With a capital letter and a full stop.
-fn sentence(text: &str) -> String {
-    let mut chars = text.trim_end().chars();
-    let mut sentence: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
-    if !sentence.ends_with(['.', '!', '?']) {
-        sentence.push('.');
-    }
-    sentence
 }
 
 /// Milliseconds, as in the documents: `2025-04-16T03:14:00.123Z`.
@@ -71,14 +62,22 @@ pub(super) fn scope(scope: &Scope) -> Value {
     Value::Object(entry)
 }
 
-pub(super) fn variable(variable: &Variable) -> Value {
+/// A variable with its value cut.
+pub(super) fn variable_within(variable: &Variable, max_length: usize) -> Value {
+    let mut entry = self::variable(variable);
+    entry["value"] = words::shorten(&variable.value, max_length).into();
+    entry
+}
+
+fn variable(variable: &Variable) -> Value {
     let mut entry = object(json!({
         "name": variable.name,
         "value": variable.value,
-        "type": variable.type_name,
         "variables_reference": variable.variables_reference,
     }));
-    insert(&mut entry, "evaluate_name", variable.evaluate_name.as_deref());
+    insert(&mut entry, "type", variable.type_name.as_deref());
+    let is_other_name = |name: &&str| *name != variable.name;
+    insert(&mut entry, "evaluate_name", variable.evaluate_name.as_deref().filter(is_other_name));
     insert(&mut entry, "memory_reference", variable.memory_reference.as_deref());
     insert(&mut entry, "named_variables", variable.named_variables);
     insert(&mut entry, "indexed_variables", variable.indexed_variables);
@@ -127,8 +126,8 @@ fn ended(completed: Completed, waiting: Waiting) -> Object {
     if let Some(note) = &completed.note {
         message = sentence(note);
     }
-    if !completed.never_hit.is_empty() {
-        message.push_str(" Some breakpoints were never hit.");
+    for breakpoint in completed.never_hit.iter().take(MAX_NEVER_HIT) {
+        message.push_str(&format!(" {}", words::never_hit(breakpoint, &[])));
     }
     let mut answer = object(json!({
         "status": "completed",
@@ -169,16 +168,18 @@ fn stopped(stop: StopEvent) -> Object {
         "session_id": stop.session.as_str(),
         "reason": stop.reason,
         "thread_id": stop.thread_id,
-        "description": stop.description,
-        "text": stop.text,
-        "all_threads_stopped": stop.all_threads_stopped,
-        "source": stop.source.as_ref().map(|source| json!({"path": source.path, "name": source.name})),
-        "line": stop.line,
-        "column": stop.column,
         "call_stack": frames,
-        "top_frame_variables": top_frame_variables,
-        "hit_breakpoint_ids": stop.hit_breakpoint_ids,
     }));
+    // What is not known is left out: every null would be read with every stop.
+    insert(&mut event, "description", stop.description.as_deref());
+    insert(&mut event, "text", stop.text.as_deref());
+    insert(&mut event, "all_threads_stopped", stop.all_threads_stopped);
+    let source = stop.source.as_ref().map(|source| json!({"path": source.path, "name": source.name}));
+    insert(&mut event, "source", source);
+    insert(&mut event, "line", stop.line);
+    insert(&mut event, "column", stop.column);
+    insert(&mut event, "top_frame_variables", top_frame_variables);
+    insert(&mut event, "hit_breakpoint_ids", stop.hit_breakpoint_ids.clone());
     // Only when the call stack was cut.
     let is_cut = |total: &i64| usize::try_from(*total).is_ok_and(|total| total > stop.call_stack.len());
     insert(&mut event, "total_frames", stop.total_frames.filter(is_cut));
@@ -187,6 +188,40 @@ fn stopped(stop: StopEvent) -> Object {
     insert_output(&mut answer, stop.output);
     answer
 }
+
+/// A step on the way of several: where it led, and the variables that are new or changed there.
+pub(super) fn step(stop: &StopEvent, before: Option<&StopEvent>) -> Value {
+    let mut entry = Object::new();
+    insert(&mut entry, "line", stop.line);
+    let place = |stop: &StopEvent| {
+        let top = stop.call_stack.first()?;
+        Some((top.function_name.clone(), top.file_path.clone()))
+    };
+    let (now, then) = (place(stop), before.and_then(place));
+    if let Some((function, file)) = now.filter(|now| Some(now) != then.as_ref()) {
+        entry.insert("function_name".to_owned(), function.into());
+        entry.insert("file_path".to_owned(), file.into());
+    }
+    let known: Vec<(&str, &str)> = before.iter().flat_map(|before| values(before)).collect();
+    let changed: Object = values(stop)
+        .filter(|value| !known.contains(value))
+        .map(|(name, value)| (name.to_owned(), words::shorten(value, MAX_STEP_VALUE).into()))
+        .collect();
+    if !changed.is_empty() {
+        entry.insert("changed".to_owned(), Value::Object(changed));
+    }
+    Value::Object(entry)
+}
+
+fn values(stop: &StopEvent) -> impl Iterator<Item = (&str, &str)> {
+    let variables = stop.top_frame_variables.iter().flat_map(|scope| &scope.variables);
+    variables.map(|variable| (variable.name.as_str(), variable.value.as_str()))
+}
+
+/// Characters of a value told with a step on the way.
+const MAX_STEP_VALUE: usize = 80;
+/// Breakpoints that were never hit which the message explains; the ids of all are told.
+const MAX_NEVER_HIT: usize = 5;
 
 fn insert_output(answer: &mut Object, output: OutputTail) {
     if output.is_empty() {

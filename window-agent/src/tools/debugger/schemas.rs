@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::tools::{Definition, Effect, Sketch};
+use crate::tools::Definition;
+use crate::tools::sketch::{Effect, Sketch, by_status};
 
 /// Name of the toolset.
 pub const TOOLSET: &str = "debugger";
@@ -34,33 +35,15 @@ fn get_debugger_configurations() -> Sketch {
     Sketch {
         name: "get_debugger_configurations",
         title: "List debug configurations",
-        description: "Read the debug configurations in .vscode/launch.json of the window's folders. \
-            Call it before start_debugging to learn their names.",
+        description: "Read the debug configurations of .vscode/launch.json; their names are for start_debugging.",
         effect: Effect::Reads,
         waits: false,
         properties: json!({}),
         required: &[],
-        statuses: ANSWERS,
-        results: json!({
-            "configurations": {
-                "type": "array",
-                "description": "As written in launch.json, variables unresolved.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "name": {"type": "string"},
-                        "type": {"type": "string"},
-                        "request": {"type": "string"},
-                    },
-                },
-            },
-            "compounds": {
-                "type": "array",
-                "description": "Named groups of configurations.",
-                "items": {"type": "object"},
-            },
-            "notes": notes(),
-        }),
+        output: by_status(
+            ANSWERS,
+            json!({"configurations": list(), "compounds": list(), "notes": {"type": "array"}}),
+        ),
     }
 }
 
@@ -68,22 +51,19 @@ fn set_breakpoint() -> Sketch {
     Sketch {
         name: "set_breakpoint",
         title: "Set a breakpoint",
-        description: "Set a breakpoint, before or during debugging. With condition it stops only when the \
-            expression is true, with hit_condition only at certain hits, with log_message it prints instead of \
-            stopping. A breakpoint at the same place is replaced.",
+        description: "Set a breakpoint, before or during debugging. One at the same place is replaced.",
         effect: Effect::ChangesOnce,
         waits: false,
         properties: json!({
-            "file_path": {"type": "string", "minLength": 1, "description": "Absolute, relative to the window's folder, or a unique end of a path."},
+            "file_path": {"type": "string", "minLength": 1, "description": "Absolute, relative, or a unique end of a path."},
             "line_number": line(),
-            "column_number": {"type": "integer", "minimum": 1, "maximum": i32::MAX, "description": "Counted from 1."},
-            "condition": {"type": "string", "description": "Expression in the program's language; the program stops when it is true."},
-            "hit_condition": {"type": "string", "description": "Which hits stop: \"> 5\", \"== 3\", \"% 2 == 0\"."},
-            "log_message": {"type": "string", "description": "Text to print instead of stopping; {expression} is evaluated."},
+            "column_number": {"type": "integer", "minimum": 1, "maximum": i32::MAX},
+            "condition": {"type": "string", "description": "Stop only when this is true."},
+            "hit_condition": {"type": "string", "description": "Stop at some hits: \"> 5\", \"== 3\", \"% 2 == 0\"."},
+            "log_message": {"type": "string", "description": "Print this with its {expressions} instead of stopping."},
         }),
         required: &["file_path", "line_number"],
-        statuses: ANSWERS,
-        results: json!({"breakpoint": breakpoint(true)}),
+        output: by_status(ANSWERS, json!({"breakpoint": breakpoint()})),
     }
 }
 
@@ -91,28 +71,21 @@ fn remove_breakpoint() -> Sketch {
     Sketch {
         name: "remove_breakpoint",
         title: "Remove breakpoints",
-        description: "Remove breakpoints: give exactly one of breakpoint_id, location, clear_all.",
+        description: "Give exactly one of breakpoint_id, location, clear_all.",
         effect: Effect::Destroys,
         waits: false,
         properties: json!({
-            "breakpoint_id": {"type": "integer", "description": "From set_breakpoint or get_breakpoints."},
+            "breakpoint_id": {"type": "integer"},
             "location": {
                 "type": "object",
-                "description": "All breakpoints of this line.",
-                "properties": {
-                    "file_path": {"type": "string", "minLength": 1},
-                    "line_number": line(),
-                },
+                "properties": {"file_path": {"type": "string", "minLength": 1}, "line_number": line()},
                 "required": ["file_path", "line_number"],
                 "additionalProperties": false,
             },
-            "clear_all": {"type": "boolean", "const": true, "description": "Remove all breakpoints."},
+            "clear_all": {"type": "boolean", "const": true},
         }),
         required: &[],
-        statuses: ANSWERS,
-        results: json!({
-            "removed": {"type": "array", "items": {"type": "integer"}, "description": "Ids of the removed breakpoints."},
-        }),
+        output: by_status(ANSWERS, json!({"removed": {"type": "array", "items": {"type": "integer"}}})),
     }
 }
 
@@ -120,16 +93,15 @@ fn get_breakpoints() -> Sketch {
     Sketch {
         name: "get_breakpoints",
         title: "List breakpoints",
-        description: "List all breakpoints with their state. timestamp says how fresh the list is.",
+        description: "List all breakpoints with their state.",
         effect: Effect::Reads,
         waits: false,
         properties: json!({}),
         required: &[],
-        statuses: ANSWERS,
-        results: json!({
-            "timestamp": timestamp(),
-            "breakpoints": {"type": "array", "items": breakpoint(false)},
-        }),
+        output: by_status(
+            ANSWERS,
+            json!({"timestamp": string(), "breakpoints": {"type": "array", "items": breakpoint()}}),
+        ),
     }
 }
 
@@ -137,21 +109,18 @@ fn start_debugging() -> Sketch {
     Sketch {
         name: "start_debugging",
         title: "Start debugging",
-        description: "Start the configuration of that name from launch.json (or attach), and wait until the \
-            program stops for the first time or ends. Set breakpoints first. status stopped brings \
-            stop_event_data with the call stack and the local variables; status timeout means that the program \
-            still runs.",
+        description: "Start (or attach to) what a configuration of launch.json says, and wait until it stops or \
+            ends. Set breakpoints first. A stop tells call stack and local variables; status timeout: it still runs.",
         effect: Effect::Changes,
         waits: true,
         properties: json!({
-            "configuration_name": {"type": "string", "minLength": 1, "description": "A name from get_debugger_configurations."},
-            "no_debug": {"type": "boolean", "description": "Run without debugging: no breakpoint stops, the answer comes when the program ends. Default false."},
-            "file": {"type": "string", "minLength": 1, "description": "The file that ${file} and its kin in the configuration mean."},
+            "configuration_name": {"type": "string", "minLength": 1},
+            "no_debug": {"type": "boolean", "description": "Run without debugging."},
+            "file": {"type": "string", "minLength": 1, "description": "What ${file} means."},
             "timeout": timeout(),
         }),
         required: &["configuration_name"],
-        statuses: WAITS,
-        results: waited(json!({"notes": notes()})),
+        output: by_status(WAITS, waited(json!({"notes": {"type": "array"}}))),
     }
 }
 
@@ -159,7 +128,7 @@ fn continue_debugging() -> Sketch {
     Sketch {
         name: "continue_debugging",
         title: "Continue",
-        description: "Let the stopped program run on, and wait until it stops again or ends.",
+        description: "Let the program run on until it stops again or ends.",
         effect: Effect::Changes,
         waits: true,
         properties: json!({
@@ -168,8 +137,7 @@ fn continue_debugging() -> Sketch {
             "timeout": timeout(),
         }),
         required: &["thread_id"],
-        statuses: WAITS,
-        results: waited(json!({})),
+        output: by_status(WAITS, waited(json!({}))),
     }
 }
 
@@ -177,19 +145,19 @@ fn step_execution() -> Sketch {
     Sketch {
         name: "step_execution",
         title: "Step",
-        description: "Run one step of the stopped program: over a line, into the function it calls, or out to the \
-            caller. Answers where it stopped then.",
+        description: "Step over a line, into the function it calls, or out to the caller. With count, steps tells \
+            the lines on the way and what changed there.",
         effect: Effect::Changes,
         waits: true,
         properties: json!({
             "session_id": session_id(),
             "thread_id": thread_id(),
             "step_type": {"type": "string", "enum": ["over", "into", "out"]},
+            "count": {"type": "integer", "minimum": 1, "maximum": MAX_STEPS, "description": "Default 1."},
             "timeout": timeout(),
         }),
         required: &["thread_id", "step_type"],
-        statuses: WAITS,
-        results: waited(json!({})),
+        output: by_status(WAITS, waited(json!({"steps": list()}))),
     }
 }
 
@@ -197,28 +165,12 @@ fn get_scopes() -> Sketch {
     Sketch {
         name: "get_scopes",
         title: "List scopes",
-        description: "List the scopes (locals, globals, ...) of a stack frame of the stopped program.",
+        description: "List the scopes (locals, globals, ...) of a stack frame.",
         effect: Effect::Reads,
         waits: false,
         properties: json!({"frame_id": frame_id()}),
         required: &["frame_id"],
-        statuses: ANSWERS,
-        results: json!({
-            "scopes": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "name": {"type": "string"},
-                        "variables_reference": {"type": "integer", "description": "For get_variables; 0 when empty."},
-                        "expensive": {"type": "boolean"},
-                        "named_variables": {"type": "integer"},
-                        "indexed_variables": {"type": "integer"},
-                    },
-                    "required": ["name", "variables_reference", "expensive"],
-                },
-            },
-        }),
+        output: by_status(ANSWERS, json!({"scopes": list()})),
     }
 }
 
@@ -226,22 +178,17 @@ fn get_variables() -> Sketch {
     Sketch {
         name: "get_variables",
         title: "List variables",
-        description: "List the variables in a scope, or the members of a variable whose variables_reference is \
-            greater than 0. Long lists come in pages.",
+        description: "List the variables of a scope, or the members of a variable. Long lists come in pages.",
         effect: Effect::Reads,
         waits: false,
         properties: json!({
-            "variables_reference": {"type": "integer", "minimum": 1, "description": "From get_scopes, get_variables, evaluate_expression or stop_event_data."},
-            "start": {"type": "integer", "minimum": 0, "description": "Index of the first variable wanted. Default 0."},
-            "count": {"type": "integer", "minimum": 1, "maximum": MAX_VARIABLES, "description": "How many variables at most. Default 100."},
+            "variables_reference": {"type": "integer", "minimum": 1},
+            "start": {"type": "integer", "minimum": 0, "description": "Default 0."},
+            "count": {"type": "integer", "minimum": 1, "maximum": MAX_VARIABLES, "description": "Default 100."},
+            "max_length": {"type": "integer", "minimum": 1, "maximum": MAX_VALUE_LEN, "description": "Of a value. Default 256."},
         }),
         required: &["variables_reference"],
-        statuses: ANSWERS,
-        results: json!({
-            "variables": {"type": "array", "items": variable()},
-            "total": {"type": "integer", "description": "How many there are, when that is known."},
-            "next_start": {"type": "integer", "description": "start of the next page, when there is one."},
-        }),
+        output: by_status(ANSWERS, json!({"variables": list(), "total": integer(), "next_start": integer()})),
     }
 }
 
@@ -249,22 +196,20 @@ fn evaluate_expression() -> Sketch {
     Sketch {
         name: "evaluate_expression",
         title: "Evaluate",
-        description: "Evaluate an expression of the program's language in a stack frame of the stopped program. \
-            It runs in the program and may change it.",
+        description: "Evaluate an expression in a stack frame. It runs in the program and may change it.",
         effect: Effect::Destroys,
         waits: false,
         properties: json!({
             "expression": {"type": "string", "minLength": 1},
             "frame_id": frame_id(),
-            "context": {"type": "string", "enum": ["watch", "repl", "hover", "clipboard"], "description": "How the result is used; clipboard gives it in full. Default repl."},
+            "context": {"type": "string", "enum": ["watch", "repl", "hover", "clipboard"]},
+            "max_length": {"type": "integer", "minimum": 1, "maximum": MAX_RESULT_LEN, "description": "Of the result. Default 4096."},
         }),
         required: &["expression", "frame_id"],
-        statuses: ANSWERS,
-        results: json!({
-            "result": {"type": "string"},
-            "type": {"type": "string"},
-            "variables_reference": {"type": "integer", "description": "For get_variables; 0 when there is nothing inside."},
-        }),
+        output: by_status(
+            ANSWERS,
+            json!({"result": string(), "type": string(), "variables_reference": integer()}),
+        ),
     }
 }
 
@@ -272,153 +217,75 @@ fn stop_debugging() -> Sketch {
     Sketch {
         name: "stop_debugging",
         title: "Stop debugging",
-        description: "End the debug session: a launched program is ended, an attached one is let go. Waits that \
-            are running end too.",
+        description: "End the session: a launched program ends, an attached one is let go.",
         effect: Effect::Destroys,
         waits: false,
         properties: json!({"session_id": session_id()}),
         required: &[],
-        statuses: ANSWERS,
-        results: json!({}),
+        output: by_status(ANSWERS, json!({"session_id": string()})),
     }
 }
 
 /// Most variables in one answer.
 pub const MAX_VARIABLES: usize = crate::debug::types::MAX_VARIABLES;
+/// Longest value of a variable that can be asked for.
+const MAX_VALUE_LEN: usize = crate::debug::types::MAX_VALUE_LEN;
+/// Longest result of an expression that can be asked for.
+const MAX_RESULT_LEN: usize = 64 * 1024;
+/// Most steps in one call.
+const MAX_STEPS: usize = 50;
 
 fn line() -> Value {
-    json!({"type": "integer", "minimum": 1, "maximum": i32::MAX, "description": "Counted from 1."})
+    json!({"type": "integer", "minimum": 1, "maximum": i32::MAX})
 }
 
 fn timeout() -> Value {
-    json!({"type": "number", "minimum": 1, "maximum": 300, "description": "Seconds to wait. Default 30."})
+    json!({"type": "number", "minimum": 1, "maximum": 300, "description": "Seconds. Default 30."})
 }
 
 fn session_id() -> Value {
-    json!({"type": "string", "minLength": 1, "description": "stop_event_data.session_id. Leave out for the active session."})
+    json!({"type": "string", "minLength": 1, "description": "Default: the active one."})
 }
 
 fn thread_id() -> Value {
-    json!({"type": "integer", "description": "stop_event_data.thread_id."})
+    json!({"type": "integer"})
 }
 
 fn frame_id() -> Value {
-    json!({"type": "integer", "description": "From stop_event_data.call_stack of the latest stop."})
+    json!({"type": "integer", "description": "Of the latest stop."})
 }
 
-fn timestamp() -> Value {
-    json!({"type": "string", "description": "UTC, ISO 8601."})
+fn string() -> Value {
+    json!({"type": "string"})
 }
 
-fn notes() -> Value {
-    json!({"type": "array", "items": {"type": "string"}, "description": "What else is worth knowing."})
+fn integer() -> Value {
+    json!({"type": "integer"})
 }
 
-fn nullable(kind: &str) -> Value {
-    json!({"type": [kind, "null"]})
+fn list() -> Value {
+    json!({"type": "array", "items": {"type": "object"}})
 }
 
-fn breakpoint(has_timestamp: bool) -> Value {
-    let mut schema = json!({
-        "type": "object",
-        "properties": {
-            "id": {"type": "integer"},
-            "verified": {"type": "boolean", "description": "False until a debugger has confirmed it."},
-            "source": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-            "line": {"type": "integer"},
-            "column": {"type": "integer"},
-            "condition": {"type": "string"},
-            "hit_condition": {"type": "string"},
-            "log_message": {"type": "string"},
-            "message": {"type": "string"},
-            "actual_line": {"type": "integer", "description": "Where the debugger put it, when elsewhere."},
-        },
-        "required": ["id", "verified", "source", "line"],
-    });
-    if has_timestamp {
-        schema["properties"]["timestamp"] = timestamp();
-    }
-    schema
+fn breakpoint() -> Value {
+    json!({"type": "object", "required": ["id", "verified", "source", "line"]})
 }
 
-fn variable() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "name": {"type": "string"},
-            "value": {"type": "string"},
-            "type": nullable("string"),
-            "variables_reference": {"type": "integer", "description": "For get_variables; 0 when there is nothing inside."},
-            "evaluate_name": {"type": "string"},
-            "memory_reference": {"type": "string"},
-            "indexed_variables": {"type": "integer"},
-            "named_variables": {"type": "integer"},
-        },
-        "required": ["name", "value", "variables_reference"],
-    })
-}
-
-fn frame() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "frame_id": {"type": "integer"},
-            "function_name": {"type": "string"},
-            "file_path": {"type": "string"},
-            "line_number": {"type": "integer"},
-            "column_number": {"type": "integer"},
-        },
-        "required": ["frame_id", "function_name", "file_path", "line_number", "column_number"],
-    })
-}
-
-/// Results of a tool that waits.
+/// Results of a tool that waits. The schema names what is always there and no more: clients hand it to models with
+/// every list of tools.
 fn waited(more: Value) -> Value {
     let mut results = json!({
-        "stop_event_data": stop_event_data(),
-        "session_id": {"type": "string", "description": "The session, for later calls."},
-        "exit_code": {"type": "integer", "description": "With status completed: of the program."},
-        "output": {"type": "string", "description": "The end of what the program printed."},
-        "breakpoints_not_hit": {
-            "type": "array",
-            "items": {"type": "integer"},
-            "description": "With status completed: ids of breakpoints that never stopped the program.",
+        "stop_event_data": {
+            "type": "object",
+            "required": ["timestamp", "session_id", "reason", "thread_id", "call_stack"],
         },
+        "session_id": string(),
+        "exit_code": integer(),
+        "output": string(),
+        "breakpoints_not_hit": {"type": "array"},
     });
     if let (Some(results), Value::Object(more)) = (results.as_object_mut(), more) {
         results.extend(more);
     }
     results
-}
-
-fn stop_event_data() -> Value {
-    json!({
-        "type": "object",
-        "description": "With status stopped: where and why, with call stack and local variables.",
-        "properties": {
-            "timestamp": timestamp(),
-            "session_id": {"type": "string"},
-            "reason": {"type": "string", "description": "breakpoint, step, exception, pause, entry, ..."},
-            "thread_id": {"type": "integer"},
-            "description": nullable("string"),
-            "text": nullable("string"),
-            "all_threads_stopped": nullable("boolean"),
-            "source": {
-                "type": ["object", "null"],
-                "properties": {"path": {"type": "string"}, "name": {"type": "string"}},
-            },
-            "line": nullable("integer"),
-            "column": nullable("integer"),
-            "call_stack": {"type": "array", "items": frame()},
-            "top_frame_variables": {
-                "type": ["object", "null"],
-                "properties": {
-                    "scope_name": {"type": "string"},
-                    "variables": {"type": "array", "items": variable()},
-                },
-            },
-            "hit_breakpoint_ids": {"type": ["array", "null"], "items": {"type": "integer"}},
-        },
-        "required": ["timestamp", "session_id", "reason", "thread_id", "call_stack"],
-    })
 }

@@ -1,0 +1,35 @@
+//! `baton adapters` and `baton servers`: the agent's program knows them; it is run with the same words.
+
+use std::ffi::OsString;
+use std::process::Stdio;
+
+use clap::Args;
+use tokio::process::Command;
+
+use super::window::agent_program;
+use super::{Done, Failed, exit};
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct AdaptersOptions {
+    /// list [--json] | install NAME... | check [NAME...]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+/// `verb` is `adapters` or `servers`.
+pub(super) async fn run(verb: &str, options: AdaptersOptions) -> Done {
+    let program = agent_program()?;
+    let mut command = Command::new(&program);
+    command.arg(verb).args(options.arguments).stdin(Stdio::null());
+    let status = command.status().await.map_err(|error| {
+        let message = format!("cannot run {} ({error}); install Baton completely", program.display());
+        Failed::new(exit::UNAVAILABLE, message)
+    })?;
+    match status.code() {
+        Some(0) => Ok(()),
+        // What went wrong was told already. clap's own code for a senseless command line is 2.
+        Some(2) => Err(Failed::silently(exit::USAGE)),
+        code => Err(Failed::silently(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED))),
+    }
+}

@@ -1,0 +1,165 @@
+// What is wrong around Baton is one sentence and a button that helps: a port held by a stranger, a folder without
+// trust, an agent of another version.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+
+import { connect } from './client.mjs';
+import { until } from './editor.mjs';
+import { BIN, freePort } from './place.mjs';
+import { stage } from './stage.mjs';
+
+/** The programs that the extension starts: at first an agent that only ends. */
+const bin = fs.mkdtempSync(path.join(os.tmpdir(), 'baton-bin-'));
+after(() => fs.rmSync(bin, { recursive: true, force: true }));
+
+let startEditor, editor, window;
+
+stage(async (start) => {
+    startEditor = start;
+    fs.symlinkSync(path.join(BIN, 'baton'), path.join(bin, 'baton'));
+    putAgent('#!/bin/sh\necho "error: unexpected argument" >&2\nexit 2\n');
+    editor = await start({ bin });
+    window = await editor.open(editor.project('orders'), /error/);
+});
+
+/** Puts a script in the place of the agent; a rename, because the old one may be running. */
+function putAgent(script) {
+    const file = path.join(bin, 'baton-agent');
+    fs.writeFileSync(`${file}.new`, script, { mode: 0o755 });
+    fs.renameSync(`${file}.new`, file);
+}
+
+/** A script that says one message in the extension's protocol, and ends with its input. */
+function saying(message) {
+    const text = JSON.stringify({ jsonrpc: '2.0', ...message });
+    return `#!/bin/sh\nprintf 'Content-Length: ${text.length}\\r\\n\\r\\n%s' '${text}'\nexec cat > /dev/null\n`;
+}
+
+/** One sentence, and that button. */
+async function expectToast(of, sentence, button) {
+    const toast = of.page.locator('.notification-toast', { hasText: sentence }).first();
+    await toast.waitFor();
+    const press = toast.locator('.monaco-button', { hasText: button }).first();
+    await press.waitFor();
+    return { press: () => press.click() };
+}
+
+async function closeToasts(of) {
+    await of.command('Notifications: Clear All Notifications');
+}
+
+test('an agent that ends at once: said, with the logs at hand', async () => {
+    await window.waitForStatus('error');
+    const toast = await expectToast(window, 'ended unexpectedly (exit code 2)', 'Show logs');
+    await toast.press();
+    await window.page.locator('.part.panel .view-lines', { hasText: /unexpected\sargument/ }).waitFor();
+    await closeToasts(window);
+    await window.command('View: Hide Panel');
+});
+
+test('an agent of another version: both versions are named, and it is not started again and again', async () => {
+    const standing = { state: null, live: null, why: '', url: null, problem: null, version: '9.9.9' };
+    putAgent(saying({ method: 'window/standing', params: standing }));
+    await window.choose('Try again');
+    await expectToast(window, "Baton's agent is version 9.9.9, and this extension needs 0.1.0.", 'Try again');
+    await window.waitForStatus('error');
+    await closeToasts(window);
+});
+
+test('an agent that talks nonsense throws nothing into VS Code', async () => {
+    putAgent('#!/bin/sh\necho "Hello, I am no agent"\necho "Content-Length: many"\necho\nexit 1\n');
+    await window.choose('Try again');
+    await expectToast(window, 'ended unexpectedly', 'Try again');
+    await closeToasts(window);
+});
+
+test('no agent at all; with the right one there again, the button helps', async () => {
+    fs.rmSync(path.join(bin, 'baton-agent'));
+    await window.choose('Try again');
+    const toast = await expectToast(window, 'cannot be started', 'Try again');
+    await window.waitForStatus('error');
+    fs.symlinkSync(path.join(BIN, 'baton-agent'), path.join(bin, 'baton-agent'));
+    await toast.press();
+    await window.waitForStatus('live');
+});
+
+test('a port out of range in the settings is refused, and the working one stays', async () => {
+    fs.writeFileSync(path.join(editor.run, 'user/Machine/settings.json'), '{ "baton.port": 80 }');
+    const toast = await expectToast(window, '80 is not a port that Baton can use', 'Change the port');
+    await window.waitForStatus('live');
+    assert.equal(editor.status().port, editor.batonPort);
+    await toast.press();
+    await window.page.locator('.quick-input-widget input').waitFor();
+    await window.page.keyboard.press('Escape');
+    fs.writeFileSync(path.join(editor.run, 'user/Machine/settings.json'), '{}');
+    await closeToasts(window);
+});
+
+test('a port that a stranger holds is not taken by the panel, and the working one stays', async () => {
+    const stranger = await listen(await freePort());
+    await window.choose('Change the port');
+    await window.page.locator('.quick-input-widget input').fill(String(stranger.address().port));
+    await window.page.keyboard.press('Enter');
+    await expectToast(window, `Port ${stranger.address().port} is in use`, 'Change the port');
+    assert.equal(editor.status().port, editor.batonPort);
+    await window.waitForStatus('live');
+    stranger.close();
+    await closeToasts(window);
+});
+
+test('a stranger on Baton\'s own port: said who, and another port helps', async () => {
+    const other = await startEditor();
+    const stranger = await listen(other.batonPort);
+    const page = await other.open(other.project('shop'), /error/);
+    const toast = await expectToast(page, `Port ${other.batonPort} is held by`, 'Change the port');
+    await toast.press();
+    const port = await freePort();
+    await page.page.locator('.quick-input-widget input').fill(String(port));
+    await page.page.keyboard.press('Enter');
+    await page.waitForStatus('live');
+    assert.equal(other.status().port, port);
+    stranger.close();
+});
+
+test('a stranger on Baton\'s own port that goes away: Baton comes by itself', async () => {
+    const other = await startEditor();
+    const stranger = await listen(other.batonPort);
+    const page = await other.open(other.project('shop'), /error/);
+    stranger.close();
+    await page.waitForStatus('live');
+});
+
+test('a folder without trust: nothing is debugged, the user is asked, and trust helps', async () => {
+    const settings = { 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' };
+    const other = await startEditor({ trust: true, settings });
+    const page = await other.open(other.project('orders'), /live/);
+    const client = await connect(other);
+    const refused = await client.call('start_debugging', { configuration_name: 'bill' });
+    assert.equal(refused.status, 'error', JSON.stringify(refused));
+    assert.match(refused.message, /trust/, JSON.stringify(refused));
+    assert.equal(await page.toolbar().count(), 0);
+    const toast = await expectToast(page, 'you do not trust this workspace yet', 'Manage trust');
+    await toast.press();
+    await page.page.locator('.workspace-trust-editor .monaco-button', { hasText: /^Trust$/ }).first().click();
+    await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
+    const stop = await until('trusted, it is debugged', async () => {
+        const answer = await client.call('start_debugging', { configuration_name: 'bill' });
+        return answer.status === 'stopped' ? answer : undefined;
+    });
+    await client.call('stop_debugging', { session_id: stop.stop_event_data.session_id });
+    await client.close();
+});
+
+function listen(port) {
+    return new Promise((resolve, reject) => {
+        const server = net.createServer((socket) => socket.destroy());
+        server.once('error', reject);
+        // A test that fails before it closes the server must not keep this program.
+        server.listen(port, '127.0.0.1', () => resolve(server)).unref();
+    });
+}

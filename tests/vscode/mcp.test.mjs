@@ -1,0 +1,56 @@
+// VS Code's own MCP client: Baton is offered to it, and what `baton config vscode` prints works in its file.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { until } from './editor.mjs';
+import { stage } from './stage.mjs';
+
+let editor, window, answers;
+
+stage(async (start) => {
+    editor = await start({ settings: { 'chat.disableAIFeatures': false }, extensions: ['mcp-probe'] });
+    window = await editor.open(editor.project('orders'), /live/);
+    answers = path.join(window.folder, 'probe.json');
+});
+
+/** Starts an MCP server as the user does. */
+async function startServer(name) {
+    await window.command('MCP: List Servers');
+    await window.pick(name, { begins: true });
+    await window.pick('Start Server');
+}
+
+/** What a tool of this server answers to `vscode.lm.invokeTool`. */
+async function callThroughVscode(server) {
+    return until(`VS Code calls a tool of ${server}`, async () => {
+        fs.rmSync(answers, { force: true });
+        await window.command('Probe: Call a Tool of Baton');
+        const all = await until('the probe answers', () => fs.existsSync(answers) && JSON.parse(fs.readFileSync(answers, 'utf8')));
+        return all.find(({ tool, text }) => tool?.startsWith(`mcp_${server}_`) && text);
+    });
+}
+
+function expectConfigurations({ text }) {
+    const answer = JSON.parse(text);
+    assert.equal(answer.status, 'success', text);
+    assert.ok(answer.configurations.some(({ name }) => name === 'bill'), text);
+}
+
+test('the server that the extension offers: nothing configured, and a tool answers', async () => {
+    await startServer('Baton');
+    expectConfigurations(await callThroughVscode('baton'));
+    assert.ok(!fs.existsSync(path.join(editor.run, 'user/User/mcp.json')));
+});
+
+test('the server of the copied configuration, in the file of the user', async () => {
+    // Under another name, to be told from the one that the extension offers.
+    const { servers } = JSON.parse(editor.baton('config', 'vscode'));
+    const file = path.join(editor.run, 'user/User/mcp.json');
+    fs.writeFileSync(file, JSON.stringify({ servers: { copied: servers.baton } }));
+    await startServer('copied');
+    // VS Code calls tools by the name that a server gives itself, and numbers the second one of that name.
+    expectConfigurations(await callThroughVscode('baton2'));
+});

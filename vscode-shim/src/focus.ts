@@ -1,0 +1,92 @@
+// Where the program stands is shown without taking the focus from anybody, unless `baton.revealOnStop` asks for it.
+//
+// A `stopped` event makes VS Code bring the window to the front and move the keyboard into the editor. That is right
+// after a step of the user's, and wrong while they type elsewhere and an AI client steps. With `preserveFocusHint` in
+// the event VS Code leaves the focus alone, and shows nothing either: that is asked for by a command afterwards.
+
+import * as vscode from 'vscode';
+
+import { configuration } from './settings';
+
+export interface DapMessage {
+    type: string;
+    seq: number;
+    request_seq?: number;
+    event?: string;
+    command?: string;
+    arguments?: { startFrame?: number };
+    body?: { category?: string; preserveFocusHint?: boolean; stackFrames?: { id: number }[] };
+}
+
+const RESUMES = new Set(['continue', 'next', 'stepIn', 'stepOut', 'stepBack', 'reverseContinue', 'goto', 'restartFrame']);
+/** Shows the top frame of what is stopped, and keeps the focus where it is. */
+const SHOW_FRAME = 'workbench.action.debug.focusProcess';
+
+/** VS Code takes an answer up a little after the tracker has seen it; when it takes longer, once more. */
+const SHOW_AFTER_MS = [10, 40, 150, 500, 1_500];
+/** So often at least. */
+const N_SHOWN = 2;
+
+/** One session: who let it run last, and which stop is still to be shown. */
+export class StopFocus {
+    /** Resumes of the client that the tracker will see. */
+    private nExpected = 0;
+    /** The `seq` of VS Code's own request for the top of the stack, while a stop is to be shown. */
+    private top: number | undefined;
+    private isToShow = false;
+
+    constructor(
+        private readonly session: vscode.DebugSession,
+        /** An AI client let it run, and not the user. */
+        public isClients: boolean,
+    ) {}
+
+    /** A request that a client makes. */
+    onClient(command: string): void {
+        if (RESUMES.has(command)) {
+            this.isClients = true;
+            this.nExpected += 1;
+        }
+    }
+
+    /** A message to the adapter. */
+    onSent({ command = '', seq, arguments: args }: DapMessage): void {
+        if (command === 'stackTrace' && this.isToShow && !args?.startFrame) {
+            this.top = seq;
+        } else if (RESUMES.has(command)) {
+            this.isToShow = false;
+            if (this.nExpected > 0) {
+                this.nExpected -= 1;
+            } else {
+                this.isClients = false;
+            }
+        }
+    }
+
+    /** A message of the adapter, before VS Code gets it. */
+    onReceived(message: DapMessage): void {
+        if (message.event === 'stopped' && this.isClients && !configuration().get('revealOnStop', false)) {
+            message.body = { ...message.body, preserveFocusHint: true };
+            this.isToShow = true;
+        } else if (message.type === 'response' && this.isToShow && message.request_seq === this.top) {
+            void this.show(message.body?.stackFrames?.[0]?.id);
+        }
+    }
+
+    private async show(frame: number | undefined): Promise<void> {
+        for (const [nShown, pause] of SHOW_AFTER_MS.entries()) {
+            await new Promise((resolve) => setTimeout(resolve, pause));
+            const item = vscode.debug.activeStackItem;
+            const shown = item instanceof vscode.DebugStackFrame ? item : undefined;
+            // What the user looks at in another session stays.
+            const isElsewhere = shown !== undefined && shown.session.id !== this.session.id;
+            // The frame of the stop before can have the same id.
+            const isShown = nShown >= N_SHOWN && shown?.frameId === frame;
+            if (!this.isToShow || isElsewhere || isShown) {
+                break;
+            }
+            await Promise.resolve(vscode.commands.executeCommand(SHOW_FRAME, null)).catch(() => undefined);
+        }
+        this.isToShow = false;
+    }
+}

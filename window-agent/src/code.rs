@@ -1,0 +1,356 @@
+//! The code engine: outlines, symbols, references and diagnostics from language servers, behind the verbs that the
+//! tools use.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`outline`], [`references`], [`diagnostics`], [`navigate`], [`change`] | the verbs |
+//! | [`servers`] | which server serves a file, as data |
+//! | [`server`] | one server: its task, CORE: its life, its documents |
+//! | [`text`], [`symbols`] | CORE: lines, encodings, changes; the tree of symbols, names |
+//! | [`lsp`] | the messages that are looked into |
+//! | [`search`], [`edits`] | CORE: what a text alone tells, where no server can; new texts out of edits |
+//! | [`files`], [`watch`] | the disk: what a file holds, what changed |
+
+pub mod change;
+pub mod diagnostics;
+pub mod edits;
+pub mod files;
+pub mod lsp;
+pub mod navigate;
+pub mod outline;
+pub mod references;
+pub mod search;
+pub mod server;
+pub mod servers;
+pub mod symbols;
+pub mod text;
+pub mod watch;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::task::JoinHandle;
+
+use self::files::FileError;
+use self::server::documents::Snapshot;
+use self::server::{Ask, Server, ServerError};
+use self::servers::{Choice, NoServer, Places, Table};
+use self::watch::Watch;
+use crate::tools::ToolError;
+use crate::workspace::Workspace;
+
+/// Servers at once; the one used longest ago is stopped for another.
+const MAX_SERVERS: usize = 8;
+/// Changes are told to the servers after so long, when no call does it before: they come in bursts.
+const QUIET: Duration = Duration::from_millis(200);
+/// A server that has just come up may not have begun to index yet.
+const INDEX_GRACE: Duration = Duration::from_millis(700);
+
+/// A handle on the code engine of a window; clones share it. It costs nothing until it is first asked.
+#[derive(Clone, Debug)]
+pub struct CodeIndex {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    places: Places,
+    table: OnceLock<Table>,
+    servers: Mutex<HashMap<(String, PathBuf), Running>>,
+    /// Held while changes are handed on, so that no call overtakes them.
+    watching: tokio::sync::Mutex<Watching>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("CodeIndex").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+struct Running {
+    server: Server,
+    last_used: Instant,
+}
+
+enum Watching {
+    Off,
+    Starting { folders: Vec<PathBuf>, watch: JoinHandle<notify::Result<Watch>> },
+    On { folders: Vec<PathBuf>, watch: Arc<Watch> },
+    Impossible { folders: Vec<PathBuf> },
+}
+
+/// How far an answer can be trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// It is about everything that was written before the call.
+    Settled,
+    /// The server is still reading the project: something may be missing.
+    Indexing(String),
+    /// The server has not looked at the newest text yet.
+    Stale,
+}
+
+/// Where an answer comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A language server.
+    Server(Arc<str>),
+    /// A search in the text, because no server can; the sentence says why.
+    TextSearch(String),
+}
+
+/// A file that a call is about.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// As it is on disk now.
+    pub snapshot: Snapshot,
+    /// The window's folder that it is in.
+    pub folder: PathBuf,
+}
+
+impl CodeIndex {
+    /// An engine that looks for servers in these places.
+    pub fn new(places: Places) -> Self {
+        let inner = Inner {
+            places,
+            table: OnceLock::new(),
+            servers: Mutex::default(),
+            watching: tokio::sync::Mutex::new(Watching::Off),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The servers that are known.
+    pub fn table(&self) -> &Table {
+        self.inner.table.get_or_init(|| Table::open(&self.inner.places))
+    }
+
+    /// Where servers are looked for.
+    pub fn places(&self) -> &Places {
+        &self.inner.places
+    }
+
+    /// Ends all servers.
+    pub async fn stop_all(&self) {
+        let all: Vec<Server> = self.servers().drain().map(|(_, running)| running.server).collect();
+        for server in all {
+            server.stop().await;
+        }
+    }
+
+    /// The file that `given` names, when it is a text inside the window's folders.
+    pub async fn open(&self, workspace: &Workspace, given: &str) -> Result<Subject, ToolError> {
+        let path = workspace.resolve_file(given).await?;
+        let folder =
+            workspace.folders().iter().map(|folder| &folder.path).find(|folder| path.starts_with(folder));
+        let Some(folder) = folder.cloned() else {
+            let message = format!("{} is outside this window's folders.", path.display());
+            return Err(ToolError::new("outside_window", message)
+                .hint("list_windows tells which window has it; name that one in the argument window."));
+        };
+        let read = tokio::task::spawn_blocking(move || {
+            files::read(&path).map_err(|error| file_error(&path, &error))
+        });
+        let snapshot = read.await.map_err(|_| closing())??;
+        Ok(Subject { snapshot, folder })
+    }
+
+    /// The server for a file; a sentence says why there is none.
+    fn server_for(&self, subject: &Subject) -> Result<Server, String> {
+        match self.table().choose(&self.inner.places, &subject.snapshot.path, &subject.folder) {
+            Ok(choice) => Ok(self.server(choice)),
+            Err(no_server) => Err(self.why_none(&subject.snapshot.path, &no_server)),
+        }
+    }
+
+    fn why_none(&self, path: &Path, no_server: &NoServer) -> String {
+        let why = match no_server {
+            NoServer::Unknown => {
+                let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
+                format!("no language server is known for {} files", extension.unwrap_or_default())
+            }
+            NoServer::NotInstalled(names) => format!(
+                "no language server for it is installed; `baton servers install {}` would",
+                names.first().map(String::as_str).unwrap_or_default()
+            ),
+        };
+        match &self.table().problem {
+            Some(problem) => format!("{why} ({problem})"),
+            None => why,
+        }
+    }
+
+    fn server(&self, choice: Choice) -> Server {
+        let key = (choice.spec.name.clone(), choice.root.clone());
+        let mut servers = self.servers();
+        if servers.len() >= MAX_SERVERS && !servers.contains_key(&key) {
+            let oldest =
+                servers.iter().min_by_key(|(_, running)| running.last_used).map(|(key, _)| key.clone());
+            oldest.map(|key| servers.remove(&key));
+        }
+        let running = servers
+            .entry(key)
+            .or_insert_with(|| Running { server: Server::spawn(choice), last_used: Instant::now() });
+        running.last_used = Instant::now();
+        running.server.clone()
+    }
+
+    fn servers(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), Running>> {
+        self.inner.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The servers that were asked before.
+    fn started(&self) -> Vec<Server> {
+        self.servers().values().map(|running| running.server.clone()).collect()
+    }
+
+    /// Hands all changes on disk up to now to the servers. With a deadline, waits until the folders are watched.
+    async fn sync(&self, workspace: &Workspace, deadline: Option<Instant>) {
+        let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
+        let mut watching = self.inner.watching.lock().await;
+        let known = match &*watching {
+            Watching::Off => None,
+            Watching::Starting { folders, .. }
+            | Watching::On { folders, .. }
+            | Watching::Impossible { folders } => Some(folders),
+        };
+        if known != Some(&folders) {
+            let (to_watch, since) = (folders.clone(), SystemTime::now());
+            let watch = tokio::task::spawn_blocking(move || Watch::open(&to_watch, since));
+            *watching = Watching::Starting { folders: folders.clone(), watch };
+        }
+        if let Watching::Starting { watch, .. } = &mut *watching {
+            let opened = match deadline {
+                Some(deadline) => tokio::time::timeout_at(deadline.into(), watch).await.ok(),
+                None if watch.is_finished() => Some(watch.await),
+                None => None,
+            };
+            let Some(opened) = opened else { return };
+            *watching = match opened {
+                Ok(Ok(watch)) => {
+                    let watch = Arc::new(watch);
+                    self.tell_when_quiet(&watch, workspace);
+                    Watching::On { folders, watch }
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "the folders cannot be watched");
+                    Watching::Impossible { folders }
+                }
+                Err(_) => Watching::Impossible { folders },
+            };
+        }
+        if let Watching::On { watch, .. } = &*watching {
+            let changes: Arc<[server::FileChange]> = watch.changes().await.into();
+            if !changes.is_empty() {
+                for server in self.started() {
+                    server.tell(changes.clone()).await;
+                }
+            }
+        }
+    }
+
+    /// Servers hear of changes soon, so that the next call does not pay for them.
+    fn tell_when_quiet(&self, watch: &Arc<Watch>, workspace: &Workspace) {
+        let changed = watch.changed();
+        let (watch, inner) = (Arc::downgrade(watch), Arc::downgrade(&self.inner));
+        let workspace = workspace.clone();
+        tokio::spawn(async move {
+            loop {
+                changed.notified().await;
+                tokio::time::sleep(QUIET).await;
+                let Some(inner) = inner.upgrade().filter(|_| watch.strong_count() > 0) else { return };
+                CodeIndex { inner }.sync(&workspace, None).await;
+            }
+        });
+    }
+
+    /// Asks again while the server is still reading the project, as far as the time allows.
+    async fn ask_settled(
+        &self,
+        server: &Server,
+        ask: Ask,
+        deadline: Instant,
+    ) -> Result<(server::Answered, Freshness), ToolError> {
+        loop {
+            let answered = server.ask(ask.clone(), deadline).await.map_err(server_error)?;
+            let freshness = freshness_of(server);
+            if freshness == Freshness::Settled || !wait_settled(server, deadline).await {
+                return Ok((answered, freshness));
+            }
+        }
+    }
+}
+
+/// How far an answer that just came can be trusted.
+fn freshness_of(server: &Server) -> Freshness {
+    let activity = server.activity();
+    if let Some(progress) = activity.progress {
+        return Freshness::Indexing(progress);
+    }
+    let is_young = activity.ready_since.is_none_or(|since| since.elapsed() < INDEX_GRACE);
+    match server.indexes && !activity.was_busy && is_young {
+        true => Freshness::Indexing("starting".to_owned()),
+        false => Freshness::Settled,
+    }
+}
+
+/// Waits for the end of the work that the server tells of; false when the time is over first.
+async fn wait_settled(server: &Server, deadline: Instant) -> bool {
+    let is_busy = |activity: &server::Activity| activity.progress.is_some() || activity.was_busy;
+    let grace = server.activity().ready_since.map(|since| since + INDEX_GRACE).unwrap_or(deadline);
+    if server.indexes && !server.wait_for(grace.min(deadline), is_busy).await {
+        return Instant::now() < deadline;
+    }
+    server.wait_for(deadline, |activity| activity.is_ready && activity.progress.is_none()).await
+}
+
+fn file_error(path: &Path, error: &FileError) -> ToolError {
+    let message = format!("{} {error}.", path.display());
+    match error {
+        FileError::NotAFile => ToolError::new("not_a_file", message).hint("Name a file."),
+        FileError::TooLarge => {
+            ToolError::new("file_too_large", message).hint("Read the part that you need with another tool.")
+        }
+        FileError::NotText(_) => ToolError::new("not_text", message).hint("Name a source file."),
+        FileError::Unreadable(_) => {
+            ToolError::new("unreadable_file", message).hint("Check the path and its permissions.")
+        }
+    }
+}
+
+fn closing() -> ToolError {
+    ToolError::new("shutting_down", "The window is closing.").hint("Try again in a moment.")
+}
+
+/// The sentences for what went wrong with a server.
+fn server_error(error: ServerError) -> ToolError {
+    match error {
+        ServerError::Start { server, why } => {
+            ToolError::new("server_unavailable", format!("The language server {server} cannot be started: {why}."))
+                .hint(format!("Install it again with `baton servers install {server}`."))
+        }
+        ServerError::Crashed { server, pause } => ToolError::new(
+            "server_unavailable",
+            format!("Static analysis is not available at the moment: the language server {server} ended unexpectedly."),
+        )
+        .hint(match pause.as_secs() {
+            0 => "It was started again: try again.".to_owned(),
+            seconds => format!("It is started again in {seconds} s: try again then."),
+        }),
+        ServerError::Timeout { server, is_starting } => {
+            let why = if is_starting { "is still starting" } else { "did not answer in time" };
+            ToolError::new("timeout", format!("The language server {server} {why}."))
+                .hint("Try again in a moment, or give a longer timeout (seconds).")
+        }
+        ServerError::Refused { server, message } => {
+            ToolError::new("server_refused", format!("The language server {server} could not answer: {message}."))
+                .hint("Check the position or the name.")
+        }
+        ServerError::Busy { server } => {
+            ToolError::new("busy", format!("Too many calls wait for the language server {server}."))
+                .hint("Try again in a moment.")
+        }
+        ServerError::ShuttingDown => closing(),
+    }
+}

@@ -1,0 +1,290 @@
+//! What the servers find wrong: asked for where they can be asked, otherwise as they told it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ignore::WalkBuilder;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::lsp::{self, Diagnostic};
+use super::server::documents::Snapshot;
+use super::server::{Ask, Server};
+use super::{CodeIndex, Freshness, Subject, closing, files, freshness_of, server_error, wait_settled};
+use crate::tools::ToolError;
+use crate::workspace::Workspace;
+
+/// Files that are asked about one by one, when a server cannot be asked for the whole project.
+const MAX_FILES: usize = 200;
+/// Files that are looked at to learn which languages a project is in.
+const MAX_COUNTED: usize = 20_000;
+/// Languages that a project is checked in.
+const MAX_LANGUAGES: usize = 3;
+/// A server that tells by itself is done when it has been silent so long.
+const SILENCE: Duration = Duration::from_millis(400);
+
+/// A problem, with its file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// The file.
+    pub file: PathBuf,
+    /// As the server told it; only the line is used of its place.
+    pub diagnostic: Diagnostic,
+}
+
+/// What was found wrong.
+#[derive(Clone, Debug)]
+pub struct Problems {
+    /// By file and line.
+    pub all: Vec<Problem>,
+    /// Who was asked.
+    pub servers: Vec<Arc<str>>,
+    /// How far it can be trusted.
+    pub freshness: Freshness,
+    /// What else is worth knowing.
+    pub notes: Vec<String>,
+}
+
+impl CodeIndex {
+    /// The problems in one file.
+    pub async fn file_problems(
+        &self,
+        workspace: &Workspace,
+        given: &str,
+        deadline: Instant,
+    ) -> Result<Problems, ToolError> {
+        let subject = self.open(workspace, given).await?;
+        let server = self.server_for(&subject).map_err(|why| {
+            ToolError::new("no_server", format!("Problems in {given} cannot be told: {why}."))
+                .hint("lcp_get_outline and lcp_find_references still work, by text search.")
+        })?;
+        self.sync(workspace, Some(deadline)).await;
+        let (items, freshness) = problems_of(&server, &subject.snapshot, deadline).await?;
+        let mut all = with_file(&subject.snapshot.path, items);
+        sort(&mut all);
+        Ok(Problems { all, servers: vec![server.name.clone()], freshness, notes: Vec::new() })
+    }
+
+    /// The problems in all files: of the servers that run, or of those for the languages that the project is in.
+    pub async fn all_problems(
+        &self,
+        workspace: &Workspace,
+        deadline: Instant,
+    ) -> Result<Problems, ToolError> {
+        let mut problems = Problems {
+            all: Vec::new(),
+            servers: Vec::new(),
+            freshness: Freshness::Settled,
+            notes: Vec::new(),
+        };
+        for subject in self.examples(workspace).await? {
+            match self.server_for(&subject) {
+                Ok(_) => {}
+                Err(why) if problems.notes.len() < MAX_LANGUAGES => problems.notes.push(why),
+                Err(_) => {}
+            }
+        }
+        let servers = self.started();
+        if servers.is_empty() {
+            return Err(ToolError::new("no_server", "No language server can check this project.")
+                .hint(problems.notes.first().cloned().unwrap_or_else(|| "Name a file_path.".to_owned())));
+        }
+        self.sync(workspace, Some(deadline)).await;
+        for server in servers {
+            let found = self.problems_of_project(&server, workspace, deadline).await;
+            match found {
+                Ok((found, freshness, note)) => {
+                    problems.all.extend(found);
+                    problems.notes.extend(note);
+                    if freshness != Freshness::Settled {
+                        problems.freshness = freshness;
+                    }
+                    problems.servers.push(server.name.clone());
+                }
+                Err(error) => problems.notes.push(error.message),
+            }
+        }
+        if problems.servers.is_empty() {
+            let why = problems.notes.pop().unwrap_or_default();
+            return Err(ToolError::new("server_unavailable", why).hint("Try again, with a longer timeout."));
+        }
+        sort(&mut problems.all);
+        Ok(problems)
+    }
+
+    /// One file for each language that the project is in, the most frequent ones.
+    pub(super) async fn examples(&self, workspace: &Workspace) -> Result<Vec<Subject>, ToolError> {
+        let (index, workspace) = (self.clone(), workspace.clone());
+        let found = tokio::task::spawn_blocking(move || {
+            let mut counted: Vec<(usize, String, PathBuf, PathBuf)> = Vec::new();
+            for folder in workspace.folders() {
+                for path in source_files(&folder.path).take(MAX_COUNTED) {
+                    let specs = index.table().specs();
+                    let language = specs.iter().find_map(|spec| spec.language_of(&path));
+                    let Some(language) = language.map(str::to_owned) else { continue };
+                    match counted.iter_mut().find(|(_, known, _, _)| *known == language) {
+                        Some((count, _, _, _)) => *count += 1,
+                        None => counted.push((1, language, path, folder.path.clone())),
+                    }
+                }
+            }
+            counted.sort_by_key(|(count, _, _, _)| std::cmp::Reverse(*count));
+            let opened = counted.into_iter().take(MAX_LANGUAGES).filter_map(|(_, _, path, folder)| {
+                Some(Subject { snapshot: files::read(&path).ok()?, folder })
+            });
+            opened.collect()
+        });
+        found.await.map_err(|_| closing())
+    }
+
+    async fn problems_of_project(
+        &self,
+        server: &Server,
+        workspace: &Workspace,
+        deadline: Instant,
+    ) -> Result<(Vec<Problem>, Freshness, Option<String>), ToolError> {
+        let own = self.own_files(server, workspace).await?;
+        let n_files = own.len();
+        let Some(first) = own.first().cloned() else { return Ok((Vec::new(), Freshness::Settled, None)) };
+        let (_, freshness) = problems_of(server, &first, deadline).await?;
+        if server.activity().pulls_workspace {
+            return workspace_problems(server, &first.path, deadline)
+                .await
+                .map(|found| (found, freshness, None));
+        }
+        let mut found = Vec::new();
+        for (n_asked, snapshot) in own.into_iter().enumerate() {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            if n_asked >= MAX_FILES || remaining < SILENCE {
+                let note = format!(
+                    "{} was asked about {n_asked} of {n_files} files: name a file_path for the others.",
+                    server.name
+                );
+                return Ok((found, freshness, Some(note)));
+            }
+            let (items, _) = problems_of(server, &snapshot, deadline).await?;
+            found.extend(with_file(&snapshot.path, items));
+        }
+        for (path, published) in server.all_published() {
+            if !found.iter().any(|problem: &Problem| problem.file == path) {
+                found.extend(with_file(&path, published.items.to_vec()));
+            }
+        }
+        Ok((found, freshness, None))
+    }
+
+    /// The files of the project that a server serves.
+    async fn own_files(&self, server: &Server, workspace: &Workspace) -> Result<Vec<Snapshot>, ToolError> {
+        let spec = self.table().specs().iter().find(|spec| *spec.name == *server.name).cloned();
+        let Some(spec) = spec else { return Ok(Vec::new()) };
+        let root = server.root.to_path_buf();
+        let is_in_window = workspace.folders().iter().any(|folder| root.starts_with(&folder.path));
+        if !is_in_window {
+            return Ok(Vec::new());
+        }
+        let read = tokio::task::spawn_blocking(move || {
+            let own = source_files(&root).filter(|path| spec.language_of(path).is_some());
+            own.take(MAX_FILES + 1).filter_map(|path| files::read(&path).ok()).collect()
+        });
+        read.await.map_err(|_| closing())
+    }
+}
+
+fn source_files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let walk = WalkBuilder::new(folder).require_git(false).build();
+    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    files.map(ignore::DirEntry::into_path)
+}
+
+/// The problems of one file, as soon as the server has looked at its newest text.
+async fn problems_of(
+    server: &Server,
+    snapshot: &Snapshot,
+    deadline: Instant,
+) -> Result<(Vec<Diagnostic>, Freshness), ToolError> {
+    // Opened first: only then is it known how the server tells.
+    let open = Ask { method: "", params: Arc::new(|_| Value::Null), show: vec![snapshot.clone()] };
+    server.ask(open, deadline).await.map_err(server_error)?;
+    let path = snapshot.path.clone();
+    let is_told = || server.published(&path).is_some_and(|published| published.is_current);
+    let is_known = server.wait_for(deadline, |activity| activity.pulls || is_told()).await;
+    let mut items: Vec<Diagnostic> =
+        server.published(&path).map(|published| published.items.to_vec()).unwrap_or_default();
+    if server.activity().pulls {
+        let uri = lsp::uri(&path);
+        let ask = Ask {
+            method: "textDocument/diagnostic",
+            params: Arc::new(move |_| json!({"textDocument": {"uri": uri}})),
+            show: vec![snapshot.clone()],
+        };
+        loop {
+            let answered = server.ask(ask.clone(), deadline).await.map_err(server_error)?;
+            let freshness = freshness_of(server);
+            if freshness == Freshness::Settled || !wait_settled(server, deadline).await {
+                for item in from_report(&answered.result) {
+                    if !items.iter().any(|known| known.range == item.range && known.message == item.message) {
+                        items.push(item);
+                    }
+                }
+                return Ok((items, freshness));
+            }
+        }
+    }
+    if !is_known {
+        return Ok((items, Freshness::Stale));
+    }
+    wait_settled(server, deadline).await;
+    wait_silent(server, deadline).await;
+    let items = server.published(&path).map(|published| published.items.to_vec()).unwrap_or_default();
+    Ok((items, freshness_of(server)))
+}
+
+/// A server that tells by itself often tells twice: what is wrong with the form first, then the rest.
+async fn wait_silent(server: &Server, deadline: Instant) {
+    loop {
+        let n_published = server.activity().n_published;
+        let silence = (Instant::now() + SILENCE).min(deadline);
+        if !server.wait_for(silence, |activity| activity.n_published != n_published).await {
+            return;
+        }
+    }
+}
+
+/// Asks for the problems of the whole project. A server may hold its answer until something changes, so one file is
+/// named with a result that it never gave: that is a change.
+async fn workspace_problems(
+    server: &Server,
+    one_file: &Path,
+    deadline: Instant,
+) -> Result<Vec<Problem>, ToolError> {
+    let uri = lsp::uri(one_file);
+    let ask = Ask {
+        method: "workspace/diagnostic",
+        params: Arc::new(move |_| json!({"previousResultIds": [{"uri": uri, "value": "baton"}]})),
+        show: Vec::new(),
+    };
+    let answered = server.ask(ask, deadline).await.map_err(server_error)?;
+    let reports = answered.result["items"].as_array().cloned().unwrap_or_default();
+    let of = |report: &Value| {
+        let path = report["uri"].as_str().and_then(lsp::path)?;
+        Some(with_file(&path, from_report(report)))
+    };
+    Ok(reports.iter().filter_map(of).flatten().collect())
+}
+
+fn from_report(report: &Value) -> Vec<Diagnostic> {
+    let items = report["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    items.iter().filter_map(|item| Diagnostic::deserialize(item).ok()).collect()
+}
+
+fn with_file(path: &Path, items: Vec<Diagnostic>) -> Vec<Problem> {
+    items.into_iter().map(|diagnostic| Problem { file: path.to_owned(), diagnostic }).collect()
+}
+
+fn sort(all: &mut [Problem]) {
+    all.sort_by(|left, right| {
+        let key = |problem: &Problem| (problem.diagnostic.range.start, problem.diagnostic.severity);
+        left.file.cmp(&right.file).then_with(|| key(left).cmp(&key(right)))
+    });
+}

@@ -1,0 +1,97 @@
+//! Files as the engine reads and writes them: text only, of a bounded size, with a stamp.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::server::documents::{Snapshot, Stamp};
+use super::text::{self, NotText, Storage, Text};
+
+/// Largest file that is opened at a server. Generated tables stay below; beyond it servers take seconds.
+pub const MAX_FILE_LEN: u64 = 8 * 1024 * 1024;
+
+/// A file system tells times in steps of a few milliseconds, so a file that was changed just now can change again
+/// without a trace.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// There is none, or it cannot be read.
+    #[error("cannot be read: {0}")]
+    Unreadable(#[source] std::io::Error),
+    /// A folder, a pipe, a device.
+    #[error("is not a file")]
+    NotAFile,
+    /// Larger than [`MAX_FILE_LEN`].
+    #[error("is larger than 8 MiB")]
+    TooLarge,
+    /// See [`NotText`].
+    #[error("{0}")]
+    NotText(NotText),
+}
+
+/// What the disk holds now; never the same twice for a file that was changed a moment ago.
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some(stamp_of(&metadata))
+}
+
+fn stamp_of(metadata: &std::fs::Metadata) -> Stamp {
+    let modified = metadata.modified().ok();
+    let is_settled = |modified: &SystemTime| modified.elapsed().is_ok_and(|age| age > STEP);
+    let since_1970 = |modified: SystemTime| modified.duration_since(SystemTime::UNIX_EPOCH).ok();
+    let modified = modified.filter(is_settled).and_then(since_1970);
+    Stamp { modified, len: metadata.len(), inode: metadata.ino() }
+}
+
+/// A file as it is now, with how it is stored.
+pub fn read_stored(path: &Path) -> Result<(Snapshot, Storage), FileError> {
+    let metadata = std::fs::metadata(path).map_err(FileError::Unreadable)?;
+    if !metadata.is_file() {
+        return Err(FileError::NotAFile);
+    }
+    if metadata.len() > MAX_FILE_LEN {
+        return Err(FileError::TooLarge);
+    }
+    let stamp = stamp_of(&metadata);
+    let bytes = std::fs::read(path).map_err(FileError::Unreadable)?;
+    let (text, storage) = text::decode(bytes).map_err(FileError::NotText)?;
+    Ok((Snapshot { path: path.to_owned(), text: Arc::new(Text::new(text)), stamp }, storage))
+}
+
+/// A file as it is now.
+pub fn read(path: &Path) -> Result<Snapshot, FileError> {
+    read_stored(path).map(|(snapshot, _)| snapshot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        assert!(matches!(read(&path), Err(FileError::Unreadable(_))));
+        assert!(matches!(read(folder.path()), Err(FileError::NotAFile)));
+        std::fs::write(&path, b"a\0b").unwrap();
+        assert!(matches!(read(&path), Err(FileError::NotText(NotText::Binary))));
+        std::fs::File::create(&path).unwrap().set_len(MAX_FILE_LEN + 1).unwrap();
+        assert!(matches!(read(&path), Err(FileError::TooLarge)));
+    }
+
+    #[test]
+    fn a_file_changed_just_now_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.py");
+        std::fs::write(&path, "a").unwrap();
+        let old = SystemTime::now() - Duration::from_secs(10);
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+        assert_eq!(stamp(&path).unwrap(), read(&path).unwrap().stamp);
+        assert!(stamp(&path).unwrap().modified.is_some());
+        std::fs::write(&path, "b").unwrap();
+        assert_eq!(read(&path).unwrap().stamp.modified, None);
+    }
+}

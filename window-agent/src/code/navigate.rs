@@ -1,0 +1,236 @@
+//! More ways from a symbol to others: definition, description, callers and callees, search in the whole project.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::lsp::{self, Location, Range};
+use super::references::{Wanted, about};
+use super::server::{Ask, Server};
+use super::symbols::kind_name;
+use super::text::Encoding;
+use super::{CodeIndex, Freshness, closing, files};
+use crate::tools::ToolError;
+use crate::workspace::Workspace;
+
+/// Servers that a search in the whole project asks.
+const MAX_SEARCHED: usize = 4;
+
+/// A place that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// The file.
+    pub file: PathBuf,
+    /// From 1.
+    pub line: u32,
+    /// From 1, in code points.
+    pub column: u32,
+    /// Of the symbol, when it is one.
+    pub name: Option<String>,
+    /// Of the symbol, when it is one.
+    pub kind: Option<&'static str>,
+    /// What holds the symbol.
+    pub container: Option<String>,
+    /// The line's text.
+    pub text: String,
+    /// Lines of calls, from 1.
+    pub calls: Vec<u32>,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Spots {
+    /// The places.
+    pub all: Vec<Spot>,
+    /// The symbol's full name, or what was searched.
+    pub symbol: String,
+    /// Who says so.
+    pub server: Arc<str>,
+    /// How far it can be trusted.
+    pub freshness: Freshness,
+}
+
+/// Who calls whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Who calls the symbol.
+    Callers,
+    /// Whom the symbol calls.
+    Callees,
+}
+
+impl CodeIndex {
+    /// Where a symbol is defined.
+    pub async fn definition(
+        &self,
+        workspace: &Workspace,
+        wanted: &Wanted,
+        deadline: Instant,
+    ) -> Result<Spots, ToolError> {
+        let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
+        let ask = about("textDocument/definition", &outline.subject, target.position, json!({}));
+        let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
+        let encoding = answered.agreed.encoding;
+        let found = lsp::locations(&answered.result).into_iter().map(|at| (at, Found::default())).collect();
+        let all = spots(found, encoding).await?;
+        Ok(Spots { all, symbol: target.name, server: server.name, freshness })
+    }
+
+    /// What the server tells of a symbol: its type and its description.
+    pub async fn hover(
+        &self,
+        workspace: &Workspace,
+        wanted: &Wanted,
+        deadline: Instant,
+    ) -> Result<(String, Spots), ToolError> {
+        let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
+        let ask = about("textDocument/hover", &outline.subject, target.position, json!({}));
+        let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
+        let text = marked(&answered.result["contents"]);
+        Ok((text, Spots { all: Vec::new(), symbol: target.name, server: server.name, freshness }))
+    }
+
+    /// Who calls a function, or whom it calls.
+    pub async fn calls(
+        &self,
+        workspace: &Workspace,
+        wanted: &Wanted,
+        direction: Direction,
+        deadline: Instant,
+    ) -> Result<Spots, ToolError> {
+        let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
+        let ask = about("textDocument/prepareCallHierarchy", &outline.subject, target.position, json!({}));
+        let (prepared, _) = self.ask_settled(&server, ask, deadline).await?;
+        let Some(item) = prepared.result.get(0).cloned() else {
+            return Err(ToolError::new(
+                "not_callable",
+                format!("{} is nothing that is called.", target.name),
+            )
+            .hint("lcp_find_references finds the uses of anything."));
+        };
+        let (method, other) = match direction {
+            Direction::Callers => ("callHierarchy/incomingCalls", "from"),
+            Direction::Callees => ("callHierarchy/outgoingCalls", "to"),
+        };
+        let ask = Ask { method, params: Arc::new(move |_| json!({"item": item})), show: Vec::new() };
+        let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
+        let found = answered.result.as_array().into_iter().flatten().filter_map(|call| {
+            let range = Range::deserialize(&call[other]["selectionRange"]).ok()?;
+            let uri = call[other]["uri"].as_str()?.to_owned();
+            let calls = call["fromRanges"].as_array().into_iter().flatten();
+            let mut calls: Vec<u32> =
+                calls.filter_map(|range| Some(range["start"]["line"].as_u64()? as u32 + 1)).collect();
+            calls.dedup();
+            Some((Location { uri, range }, Found::of(&call[other], calls)))
+        });
+        let all = spots(found.collect(), answered.agreed.encoding).await?;
+        Ok(Spots { all, symbol: target.name, server: server.name, freshness })
+    }
+
+    /// Symbols anywhere in the project whose names are like `query`.
+    pub async fn project_symbols(
+        &self,
+        workspace: &Workspace,
+        query: &str,
+        deadline: Instant,
+    ) -> Result<Spots, ToolError> {
+        if self.started().is_empty() {
+            for subject in self.examples(workspace).await? {
+                let _ = self.server_for(&subject);
+            }
+        }
+        self.sync(workspace, Some(deadline)).await;
+        let servers: Vec<Server> = self.started().into_iter().take(MAX_SEARCHED).collect();
+        let Some(first) = servers.first() else {
+            return Err(ToolError::new("no_server", "No language server can search this project.")
+                .hint("`baton servers list` shows what there is."));
+        };
+        let (name, mut freshness) = (first.name.clone(), Freshness::Settled);
+        let (mut all, mut refused) = (Vec::new(), None);
+        for server in &servers {
+            let query = query.to_owned();
+            let params = Arc::new(move |_: &_| json!({"query": query}));
+            let ask = Ask { method: "workspace/symbol", params, show: Vec::new() };
+            let (answered, of_one) = match self.ask_settled(server, ask, deadline).await {
+                Ok(answered) => answered,
+                Err(error) => {
+                    refused = Some(error);
+                    continue;
+                }
+            };
+            if of_one != Freshness::Settled {
+                freshness = of_one;
+            }
+            let found = answered.result.as_array().into_iter().flatten().filter_map(|symbol| {
+                let uri = symbol["location"]["uri"].as_str()?.to_owned();
+                let range = Range::deserialize(&symbol["location"]["range"]).unwrap_or_default();
+                Some((Location { uri, range }, Found::of(symbol, Vec::new())))
+            });
+            all.extend(spots(found.collect(), answered.agreed.encoding).await?);
+        }
+        match refused {
+            Some(error) if all.is_empty() => Err(error),
+            _ => Ok(Spots { all, symbol: query.to_owned(), server: name, freshness }),
+        }
+    }
+}
+
+/// What a server tells of a symbol beside its place.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    name: Option<String>,
+    kind: Option<&'static str>,
+    container: Option<String>,
+    calls: Vec<u32>,
+}
+
+impl Found {
+    fn of(entry: &Value, calls: Vec<u32>) -> Self {
+        let text = |name: &str| entry[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let kind = entry["kind"].as_u64().and_then(|kind| u8::try_from(kind).ok()).map(kind_name);
+        Self { name: text("name"), kind, container: text("containerName"), calls }
+    }
+}
+
+async fn spots(found: Vec<(Location, Found)>, encoding: Encoding) -> Result<Vec<Spot>, ToolError> {
+    const MAX_SHOWN: usize = 200;
+    let told = tokio::task::spawn_blocking(move || {
+        let mut last: Option<(PathBuf, Option<Arc<super::text::Text>>)> = None;
+        let mut all = Vec::new();
+        for (location, more) in found {
+            let Some(file) = lsp::path(&location.uri) else { continue };
+            if last.as_ref().is_none_or(|(known, _)| *known != file) {
+                last = Some((file.clone(), files::read(&file).ok().map(|snapshot| snapshot.text)));
+            }
+            let text = last.as_ref().and_then(|(_, text)| text.clone());
+            let start = location.range.start;
+            let place = text.as_ref().map_or(start, |text| text.to_chars(start, encoding));
+            let line = text.as_ref().map(|text| text.line(start.line as usize).trim()).unwrap_or_default();
+            all.push(Spot {
+                file,
+                line: place.line + 1,
+                column: place.character + 1,
+                name: more.name,
+                kind: more.kind,
+                container: more.container,
+                text: line.chars().take(MAX_SHOWN).collect(),
+                calls: more.calls,
+            });
+        }
+        all
+    });
+    told.await.map_err(|_| closing())
+}
+
+/// The text of a hover, in whichever of its forms.
+fn marked(contents: &Value) -> String {
+    match contents {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(marked).collect::<Vec<_>>().join("\n\n"),
+        Value::Object(object) => object.get("value").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,344 @@
+//! Where a symbol is used, in the whole project.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use ignore::WalkBuilder;
+use serde_json::{Value, json};
+
+use super::lsp::{self, Location, Position};
+use super::outline::{Outline, not_found};
+use super::server::{Agreed, Ask, Server};
+use super::symbols::{self, Match};
+use super::text::{Encoding, Text};
+use super::{CodeIndex, Freshness, Source, Subject, closing, files, search, server_error};
+use crate::tools::ToolError;
+use crate::workspace::Workspace;
+
+/// Places in the context file whose definitions are looked up to learn what a name means there.
+const MAX_PLACES: usize = 20;
+/// Hits of a text search.
+const MAX_TEXT_HITS: usize = 5_000;
+/// Files that a text search reads.
+const MAX_TEXT_FILES: usize = 50_000;
+
+/// What is searched.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The name of the symbol.
+    pub symbol: String,
+    /// The file that tells which symbol of that name.
+    pub context_file: String,
+    /// A line of that file, from 1, that tells it among several.
+    pub line: Option<u32>,
+    /// Whether the place of its definition counts.
+    pub with_declaration: bool,
+    /// References whose text is told; of the others the place.
+    pub n_texts: usize,
+}
+
+impl Wanted {
+    /// A symbol, whatever is wanted of it.
+    pub fn place(symbol: String, context_file: String, line: Option<u32>) -> Self {
+        Self { symbol, context_file, line, with_declaration: true, n_texts: 0 }
+    }
+}
+
+/// One use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The file.
+    pub file: PathBuf,
+    /// From 1.
+    pub line: u32,
+    /// From 1, in code points.
+    pub column: u32,
+    /// The line's text and the header of what it is in; only of the first ones.
+    pub text: Option<(String, Option<String>)>,
+}
+
+/// All uses.
+#[derive(Clone, Debug)]
+pub struct References {
+    /// The symbol's full name.
+    pub symbol: String,
+    /// Whether the name was not quite right.
+    pub is_corrected: bool,
+    /// By file and line.
+    pub all: Vec<Reference>,
+    /// Who says so.
+    pub source: Source,
+    /// How far it can be trusted.
+    pub freshness: Freshness,
+    /// What is not searched, if anything.
+    pub note: Option<String>,
+}
+
+impl CodeIndex {
+    /// All uses of a symbol.
+    pub async fn references(
+        &self,
+        workspace: &Workspace,
+        wanted: &Wanted,
+        deadline: Instant,
+    ) -> Result<References, ToolError> {
+        let subject = self.open(workspace, &wanted.context_file).await?;
+        if let Err(why) = self.server_for(&subject) {
+            return text_references(workspace, wanted, why).await;
+        }
+        let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
+        let ask = about(
+            "textDocument/references",
+            &outline.subject,
+            target.position,
+            json!({"context": {"includeDeclaration": wanted.with_declaration}}),
+        );
+        let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
+        let found = lsp::locations(&answered.result);
+        let encoding = answered.agreed.encoding;
+        let (subject, n_texts) = (outline.subject.clone(), wanted.n_texts);
+        let told = tokio::task::spawn_blocking(move || tell(found, encoding, &subject, n_texts));
+        Ok(References {
+            symbol: target.name,
+            is_corrected: target.is_corrected,
+            all: told.await.map_err(|_| closing())?,
+            source: Source::Server(server.name.clone()),
+            freshness,
+            note: self.what_is_not_searched(&server),
+        })
+    }
+
+    /// Some servers know only the files that were opened, unless the project says how it is built.
+    fn what_is_not_searched(&self, server: &Server) -> Option<String> {
+        let spec = self.table().specs().iter().find(|spec| *spec.name == *server.name)?;
+        let has = |file: &String| server.root.join(file).exists();
+        if spec.index_needs.is_empty() || spec.index_needs.iter().any(has) {
+            return None;
+        }
+        Some(format!(
+            "Only files that were opened are searched: {} needs {} for all of them.",
+            server.name,
+            spec.index_needs.first()?
+        ))
+    }
+
+    /// The server of the context file, and the place there that stands for the symbol.
+    pub(super) async fn aim(
+        &self,
+        workspace: &Workspace,
+        wanted: &Wanted,
+        deadline: Instant,
+    ) -> Result<(Server, Outline, Target), ToolError> {
+        let subject = self.open(workspace, &wanted.context_file).await?;
+        let server = self.server_for(&subject).map_err(|why| {
+            ToolError::new("no_server", format!("This takes a language server: {why}.")).hint(
+                "lcp_get_outline, lcp_read_symbol and lcp_find_references work without one, by text search.",
+            )
+        })?;
+        self.sync(workspace, Some(deadline)).await;
+        let outline = self.outline_of(workspace, subject, deadline).await?;
+        let target = self.target(&server, &outline, wanted, deadline).await?;
+        Ok((server, outline, target))
+    }
+
+    /// The place in the context file that stands for the symbol: its definition there, or a use.
+    async fn target(
+        &self,
+        server: &Server,
+        outline: &Outline,
+        wanted: &Wanted,
+        deadline: Instant,
+    ) -> Result<Target, ToolError> {
+        let is_exact = matches!(symbols::find(&outline.symbols, &wanted.symbol), Match::One(_, false));
+        let is_several = matches!(symbols::find(&outline.symbols, &wanted.symbol), Match::Several(_));
+        if !is_exact
+            && !is_several
+            && let Some(target) = self.target_of_use(server, outline, wanted, deadline).await?
+        {
+            return Ok(target);
+        }
+        let chosen = outline.choose(&wanted.symbol, wanted.line)?;
+        let Some(symbol) = chosen.symbols.first() else { return Err(not_found(&wanted.symbol, &[])) };
+        let position = name_position(outline.text(), symbol);
+        Ok(Target { position, name: chosen.path, is_corrected: chosen.is_corrected })
+    }
+
+    /// The name is used in the context file and defined elsewhere: `textDocument/definition` tells what it is.
+    async fn target_of_use(
+        &self,
+        server: &Server,
+        outline: &Outline,
+        wanted: &Wanted,
+        deadline: Instant,
+    ) -> Result<Option<Target>, ToolError> {
+        let text = outline.text();
+        let name = wanted.symbol.trim().trim_end_matches("()");
+        let last = name.rsplit(['.', ':', '#']).next().unwrap_or(name);
+        let places: Vec<Position> = search::words(text.as_str(), last)
+            .map(|at| text.position(at, Encoding::Utf32))
+            .filter(|place| wanted.line.is_none_or(|line| place.line + 1 == line))
+            .take(MAX_PLACES)
+            .collect();
+        // By the place of the definition; the first use of each.
+        let mut meanings: BTreeMap<(PathBuf, u32), Position> = BTreeMap::new();
+        for place in places {
+            let ask = about("textDocument/definition", &outline.subject, place, json!({}));
+            let answered = server.ask(ask, deadline).await.map_err(server_error)?;
+            if let Some(first) = lsp::locations(&answered.result).first()
+                && let Some(path) = lsp::path(&first.uri)
+            {
+                meanings.entry((path, first.range.start.line)).or_insert(place);
+            }
+        }
+        let target =
+            |position: &Position| Target { position: *position, name: last.to_owned(), is_corrected: false };
+        if meanings.len() < 2 || wanted.line.is_some() {
+            return Ok(meanings.values().next().map(target));
+        }
+        let shown = |((path, line), place): (&(PathBuf, u32), &Position)| {
+            format!("line {}: defined at {}:{}", place.line + 1, path.display(), line + 1)
+        };
+        let candidates: Vec<String> = meanings.iter().map(shown).collect();
+        Err(ToolError::new("ambiguous_symbol", format!("{last:?} means several things in this file."))
+            .hint("Choose one by the argument line, a line of context_file from the candidates.")
+            .detail("candidates", candidates))
+    }
+}
+
+/// A place that stands for a symbol.
+pub(super) struct Target {
+    /// In code points.
+    pub(super) position: Position,
+    pub(super) name: String,
+    pub(super) is_corrected: bool,
+}
+
+/// A request about a place, which counts code points.
+pub(super) fn about(method: &'static str, subject: &Subject, place: Position, more: Value) -> Ask {
+    let (uri, text) = (lsp::uri(&subject.snapshot.path), subject.snapshot.text.clone());
+    let params = Arc::new(move |agreed: &Agreed| {
+        let position = text.position(text.offset(place, Encoding::Utf32), agreed.encoding);
+        let mut params = json!({"textDocument": {"uri": uri}, "position": position});
+        if let (Value::Object(params), Value::Object(more)) = (&mut params, &more) {
+            params.extend(more.clone());
+        }
+        params
+    });
+    Ask { method, params, show: vec![subject.snapshot.clone()] }
+}
+
+/// Where a symbol's name stands. Some servers tell the place of the whole symbol only.
+pub(super) fn name_position(text: &Text, symbol: &symbols::Symbol) -> Position {
+    let start = text.offset(symbol.name_range.start, Encoding::Utf32);
+    let end = text.offset(symbol.name_range.end, Encoding::Utf32).max(start);
+    let name = symbol.name.rsplit(['.', ':', ' ']).next().unwrap_or(&symbol.name);
+    let name: &str = name.split(|char| !search::is_word(char)).next().unwrap_or(name);
+    let inside = text.as_str().get(start..end).unwrap_or_default();
+    let at = search::words(inside, name).next().unwrap_or(0);
+    text.position(start + at, Encoding::Utf32)
+}
+
+/// Places by file and line, with the texts of the first ones.
+fn tell(found: Vec<Location>, encoding: Encoding, subject: &Subject, n_texts: usize) -> Vec<Reference> {
+    let mut by_file: BTreeMap<PathBuf, Vec<Position>> = BTreeMap::new();
+    for location in found {
+        if let Some(path) = lsp::path(&location.uri) {
+            by_file.entry(path).or_default().push(location.range.start);
+        }
+    }
+    // The context file first: it is what the caller looks at.
+    let own = by_file.remove_entry(&subject.snapshot.path);
+    let mut all = Vec::new();
+    for (path, mut places) in own.into_iter().chain(by_file) {
+        places.sort();
+        places.dedup();
+        let read = match path == subject.snapshot.path {
+            true => Some(subject.snapshot.text.clone()),
+            false => files::read(&path).ok().map(|snapshot| snapshot.text),
+        };
+        for place in places {
+            let wants_text = all.len() < n_texts;
+            let place = read.as_ref().map(|text| text.to_chars(place, encoding)).unwrap_or(place);
+            let text = read.as_ref().filter(|_| wants_text).map(|text| text_at(text, place.line));
+            all.push(Reference {
+                file: path.clone(),
+                line: place.line + 1,
+                column: place.character + 1,
+                text,
+            });
+        }
+    }
+    all
+}
+
+/// A line and the header of what it is in, both bounded.
+fn text_at(text: &Text, line: u32) -> (String, Option<String>) {
+    const MAX_SHOWN: usize = 160;
+    let shown = |line: &str| line.trim().chars().take(MAX_SHOWN).collect::<String>();
+    (shown(text.line(line as usize)), search::header(text, line as usize).map(shown))
+}
+
+/// Every place where the name stands as a word, in the window's folders.
+async fn text_references(
+    workspace: &Workspace,
+    wanted: &Wanted,
+    why: String,
+) -> Result<References, ToolError> {
+    let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
+    let name = wanted.symbol.trim().trim_end_matches("()");
+    let name = name.rsplit(['.', ':', '#']).next().unwrap_or(name).to_owned();
+    if name.is_empty() {
+        return Err(not_found(&wanted.symbol, &[]));
+    }
+    let (word, n_texts) = (name.clone(), wanted.n_texts);
+    let searched = tokio::task::spawn_blocking(move || search_folders(&folders, &word, n_texts));
+    let (all, is_cut) = searched.await.map_err(|_| closing())?;
+    if all.is_empty() {
+        return Err(not_found(&wanted.symbol, &[]));
+    }
+    Ok(References {
+        symbol: name,
+        is_corrected: false,
+        all,
+        source: Source::TextSearch(why),
+        freshness: Freshness::Settled,
+        note: is_cut.then(|| "There may be more: the search was cut short.".to_owned()),
+    })
+}
+
+fn search_folders(folders: &[PathBuf], word: &str, n_texts: usize) -> (Vec<Reference>, bool) {
+    let Some((first, rest)) = folders.split_first() else { return (Vec::new(), false) };
+    let mut walk = WalkBuilder::new(first);
+    rest.iter().for_each(|folder| {
+        walk.add(folder);
+    });
+    walk.require_git(false).sort_by_file_path(Path::cmp);
+    let mut all = Vec::new();
+    for (n_files, entry) in walk.build().flatten().enumerate() {
+        if n_files >= MAX_TEXT_FILES || all.len() >= MAX_TEXT_HITS {
+            return (all, true);
+        }
+        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+            continue;
+        }
+        let Ok(snapshot) = files::read(entry.path()) else { continue };
+        let text = &snapshot.text;
+        let mut last_line = None;
+        for at in search::words(text.as_str(), word) {
+            let place = text.position(at, Encoding::Utf32);
+            if last_line.replace(place.line) == Some(place.line) {
+                continue;
+            }
+            let shown = (all.len() < n_texts).then(|| text_at(text, place.line));
+            all.push(Reference {
+                file: entry.path().to_owned(),
+                line: place.line + 1,
+                column: place.character + 1,
+                text: shown,
+            });
+        }
+    }
+    (all, false)
+}

@@ -1,0 +1,164 @@
+//! What is said to every server: what Baton can, answers to what servers ask, and the progress they tell.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::code::lsp;
+use crate::code::servers::ServerSpec;
+
+/// JSON-RPC: no such method.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// The parameters of `initialize`.
+pub(super) fn initialize(spec: &ServerSpec, root: &Path) -> Value {
+    let folder = json!({
+        "uri": lsp::uri(root),
+        "name": root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+    });
+    let dynamic = json!({"dynamicRegistration": true});
+    json!({
+        "processId": std::process::id(),
+        "clientInfo": {"name": "baton", "version": env!("CARGO_PKG_VERSION")},
+        "rootPath": root,
+        "rootUri": lsp::uri(root),
+        "workspaceFolders": [folder],
+        "initializationOptions": spec.options,
+        "capabilities": {
+            "general": {"positionEncodings": ["utf-8", "utf-16", "utf-32"]},
+            "window": {"workDoneProgress": true},
+            "workspace": {
+                "configuration": true,
+                "workspaceFolders": true,
+                "applyEdit": false,
+                "didChangeConfiguration": dynamic,
+                "didChangeWatchedFiles": {"dynamicRegistration": true, "relativePatternSupport": true},
+                "diagnostics": {"refreshSupport": true},
+                "symbol": {},
+                "workspaceEdit": {
+                    "documentChanges": true,
+                    "resourceOperations": ["create", "rename", "delete"],
+                },
+            },
+            "textDocument": {
+                "synchronization": {"didSave": true},
+                "documentSymbol": {"hierarchicalDocumentSymbolSupport": true},
+                "definition": {"linkSupport": true},
+                "references": {},
+                "hover": {"contentFormat": ["markdown", "plaintext"]},
+                "callHierarchy": {},
+                "completion": {"completionItem": {"resolveSupport": {"properties": ["documentation", "detail"]}}},
+                "rename": {"prepareSupport": true},
+                "codeAction": {
+                    "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix", "refactor", "source"]}},
+                    "resolveSupport": {"properties": ["edit"]},
+                    "dataSupport": true,
+                },
+                "publishDiagnostics": {"versionSupport": true},
+                "diagnostic": {"dynamicRegistration": true, "relatedDocumentSupport": false},
+            },
+            "experimental": {"serverStatusNotification": true},
+        },
+    })
+}
+
+/// The answer to what a server asks.
+pub(super) fn answer(spec: &ServerSpec, root: &Path, method: &str, params: &Value) -> Result<Value, Value> {
+    match method {
+        "workspace/configuration" => {
+            let items = params["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let of = |item: &Value| setting(&spec.settings, item["section"].as_str().unwrap_or_default());
+            Ok(items.iter().map(of).collect())
+        }
+        "workspace/workspaceFolders" => Ok(json!([{"uri": lsp::uri(root), "name": ""}])),
+        "workspace/applyEdit" => Ok(json!({"applied": false, "failureReason": "edits are previewed first"})),
+        "client/registerCapability"
+        | "client/unregisterCapability"
+        | "window/workDoneProgress/create"
+        | "window/showMessageRequest" => Ok(Value::Null),
+        "window/showDocument" => Ok(json!({"success": false})),
+        _ if method.ends_with("/refresh") => Ok(Value::Null),
+        _ => Err(json!({"code": METHOD_NOT_FOUND, "message": format!("{method} is not known here")})),
+    }
+}
+
+/// `a.b` leads into the object.
+fn setting(settings: &Value, section: &str) -> Value {
+    let mut parts = section.split('.').filter(|part| !part.is_empty());
+    parts.try_fold(settings, |value, part| value.get(part)).cloned().unwrap_or_default()
+}
+
+/// The work that a server tells of.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    running: HashMap<String, (String, Option<u64>)>,
+    is_not_quiet: bool,
+}
+
+impl Progress {
+    /// Takes in `$/progress`.
+    pub(super) fn on_progress(&mut self, params: &Value) {
+        let (token, value) = (params["token"].to_string(), &params["value"]);
+        match value["kind"].as_str() {
+            Some("begin") => {
+                let title = value["title"].as_str().unwrap_or("working").to_owned();
+                self.running.insert(token, (title, value["percentage"].as_u64()));
+            }
+            Some("report") => {
+                if let Some((_, percentage)) = self.running.get_mut(&token) {
+                    *percentage = value["percentage"].as_u64().or(*percentage);
+                }
+            }
+            Some("end") => {
+                self.running.remove(&token);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in rust-analyzer's `experimental/serverStatus`.
+    pub(super) fn on_status(&mut self, params: &Value) {
+        self.is_not_quiet = params["quiescent"] == false;
+    }
+
+    /// What it is busy with.
+    pub(super) fn shown(&self) -> Option<String> {
+        let first = self.running.values().min();
+        let shown = first.map(|(title, percentage)| match percentage {
+            Some(percentage) => format!("{title} {percentage} %"),
+            None => title.clone(),
+        });
+        shown.or_else(|| self.is_not_quiet.then(|| "loading the project".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_get_an_answer_to_whatever_they_ask() {
+        let spec = ServerSpec { settings: json!({"a": {"b": 1}}), ..ServerSpec::default() };
+        let ask = |method: &str, params: Value| answer(&spec, Path::new("/w"), method, &params);
+        let items = json!({"items": [{"section": "a.b"}, {"section": "none"}, {}]});
+        assert_eq!(ask("workspace/configuration", items), Ok(json!([1, null, {"a": {"b": 1}}])));
+        assert_eq!(ask("workspace/diagnostic/refresh", Value::Null), Ok(Value::Null));
+        assert_eq!(ask("x/y", Value::Null).unwrap_err()["code"], METHOD_NOT_FOUND);
+    }
+
+    #[test]
+    fn progress_is_told_until_its_end() {
+        let mut progress = Progress::default();
+        progress.on_progress(&json!({"token": 1, "value": {"kind": "begin", "title": "Indexing"}}));
+        progress.on_progress(&json!({"token": 1, "value": {"kind": "report", "percentage": 40}}));
+        progress.on_progress(&json!({"token": "odd", "value": {"kind": "report"}}));
+        assert_eq!(progress.shown().as_deref(), Some("Indexing 40 %"));
+        progress.on_progress(&json!({"token": 1, "value": {"kind": "end"}}));
+        assert_eq!(progress.shown(), None);
+        progress.on_status(&json!({"quiescent": false}));
+        assert!(progress.shown().is_some());
+        progress.on_status(&json!({"quiescent": true}));
+        assert_eq!(progress.shown(), None);
+    }
+}

@@ -1,0 +1,537 @@
+//! The task that owns a server's process: starts it, keeps its documents in step with the disk, asks and answers.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{debug, info, warn};
+
+use super::documents::{Documents, Notice};
+use super::life::{Input, Life, Output};
+use super::pipe::{Pipe, log_lines};
+use super::session::{self, Progress};
+use super::{
+    Activity, Agreed, Answered, Ask, ChangeKind, Command, DiagnosticMap, FileChange, Published, ServerError,
+};
+use crate::code::files;
+use crate::code::lsp::{self, Diagnostic, Message};
+use crate::code::servers::Choice;
+use crate::code::text::Encoding;
+use crate::process::{self, OwnedProcess};
+
+/// Calls that wait for a start.
+const MAX_WAITING: usize = 256;
+/// A question is asked again after a crash, or when the server says that it was overtaken by a change.
+const MAX_TRIES: u32 = 3;
+/// A longer pause before a restart is told instead of waited for.
+const MAX_SILENT_PAUSE: Duration = Duration::from_secs(3);
+/// How long a server may take to end by itself.
+const STOP_PATIENCE: Duration = Duration::from_millis(500);
+/// How often the memory of a server is looked at.
+const MEMORY_CHECK: Duration = Duration::from_secs(10);
+/// A server that takes more is started anew.
+const MAX_MEMORY: u64 = 4 * 1024 * 1024 * 1024;
+
+/// The protocol's codes for "ask again": content modified, server cancelled.
+const ASK_AGAIN: [i64; 2] = [-32801, -32802];
+
+struct Job {
+    id: u64,
+    ask: Ask,
+    reply: oneshot::Sender<Result<Answered, ServerError>>,
+    n_tries: u32,
+}
+
+enum Flight {
+    Initialize,
+    Job(Job),
+}
+
+struct Running {
+    process: OwnedProcess,
+    pipe: Pipe,
+    last_id: i64,
+    in_flight: HashMap<i64, Flight>,
+    agreed: Arc<Agreed>,
+    is_incremental: bool,
+    progress: Progress,
+    /// Methods by the id under which the server registered them.
+    registered: HashMap<String, (String, Value)>,
+    first_words: Arc<OnceLock<String>>,
+}
+
+pub(super) struct Task {
+    choice: Choice,
+    activity: watch::Sender<Activity>,
+    diagnostics: DiagnosticMap,
+    life: Life,
+    documents: Documents,
+    running: Option<Running>,
+    waiting: VecDeque<Job>,
+    next_memory_check: Instant,
+}
+
+impl Task {
+    pub(super) fn new(choice: Choice, activity: watch::Sender<Activity>, diagnostics: DiagnosticMap) -> Self {
+        Self {
+            choice,
+            activity,
+            diagnostics,
+            life: Life::default(),
+            documents: Documents::default(),
+            running: None,
+            waiting: VecDeque::new(),
+            next_memory_check: Instant::now(),
+        }
+    }
+
+    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        loop {
+            let timeout = self.next_timeout();
+            tokio::select! {
+                command = commands.recv() => match command {
+                    Some(command) => self.on_command(command).await,
+                    None => return,
+                },
+                body = next_body(&mut self.running) => match body {
+                    Some(body) => self.on_body(&body).await,
+                    None => self.on_exit(),
+                },
+                () = sleep_until(timeout) => {}
+            }
+            self.drive(Instant::now()).await;
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let documents = self.running.is_some().then(|| self.documents.poll_timeout()).flatten();
+        let memory = self.running.is_some().then_some(self.next_memory_check);
+        [self.life.poll_timeout(), documents, memory].into_iter().flatten().min()
+    }
+
+    async fn drive(&mut self, now: Instant) {
+        self.life.handle_timeout(now);
+        while let Some(output) = self.life.poll_output() {
+            match output {
+                Output::Spawn => self.start().await,
+                Output::Kill => {
+                    warn!(server = %self.choice.spec.name, "does not come up and is killed");
+                    self.lose_running();
+                }
+                Output::Stop => self.stop().await,
+            }
+            self.life.handle_timeout(now);
+        }
+        if self.life.is_ready() {
+            let notices = self.documents.close_idle(now);
+            self.send_all(notices).await;
+        }
+        self.check_memory(now);
+        self.publish();
+    }
+
+    fn check_memory(&mut self, now: Instant) {
+        let Some(running) = &self.running else { return };
+        if now < self.next_memory_check {
+            return;
+        }
+        self.next_memory_check = now + MEMORY_CHECK;
+        if let Some(bytes) = process::memory_of(running.process.pid()).filter(|bytes| *bytes > MAX_MEMORY) {
+            warn!(server = %self.choice.spec.name, bytes, "takes too much memory and is started anew");
+            self.on_exit();
+        }
+    }
+
+    async fn start(&mut self) {
+        let spec = &self.choice.spec;
+        let process = match OwnedProcess::spawn(&self.choice.program, &format!("server-{}", spec.name)) {
+            Ok(process) => process,
+            Err(error) => {
+                let failed = ServerError::Start { server: spec.name.clone(), why: error.to_string() };
+                self.fail_waiting(&failed);
+                return self.life.handle(Instant::now(), Input::Exited);
+            }
+        };
+        let mut process = process;
+        let Some((stdin, stdout, stderr)) = process.take_streams() else { return };
+        let first_words = log_lines(spec.name.clone(), stderr);
+        info!(server = %spec.name, pid = process.pid(), root = %self.choice.root.display(), "starts");
+        let mut running = Running {
+            process,
+            pipe: Pipe::new(stdout, stdin),
+            last_id: 0,
+            in_flight: HashMap::new(),
+            agreed: Arc::default(),
+            is_incremental: false,
+            progress: Progress::default(),
+            registered: HashMap::new(),
+            first_words,
+        };
+        running.request("initialize", session::initialize(spec, &self.choice.root), Flight::Initialize).await;
+        self.running = Some(running);
+        self.next_memory_check = Instant::now() + MEMORY_CHECK;
+    }
+
+    async fn stop(&mut self) {
+        let Some(mut running) = self.running.take() else { return };
+        info!(server = %self.choice.spec.name, "stops");
+        running.send(&json!({"jsonrpc": "2.0", "id": i64::MAX, "method": "shutdown"})).await;
+        running.notify("exit", Value::Null).await;
+        self.documents = Documents::default();
+        self.forget_told();
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(STOP_PATIENCE, running.process.wait()).await;
+            drop(running);
+        });
+    }
+
+    async fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Ask { id, ask, reply } => self.on_ask(Job { id, ask, reply, n_tries: 0 }).await,
+            Command::Cancel { id } => self.on_cancel(id).await,
+            Command::Changed { changes } => self.on_changed(&changes).await,
+            Command::Stop { reply } => {
+                self.fail_waiting(&ServerError::ShuttingDown);
+                self.stop().await;
+                self.life = Life::default();
+                let _ = reply.send(());
+            }
+        }
+    }
+
+    async fn on_ask(&mut self, job: Job) {
+        let now = Instant::now();
+        self.life.handle(now, Input::Wanted);
+        if self.life.is_ready() {
+            return self.dispatch(job).await;
+        }
+        let server = self.choice.spec.name.clone();
+        let pause = self.life.pausing_until().map(|until| until.saturating_duration_since(now));
+        if let Some(pause) = pause.filter(|pause| *pause > MAX_SILENT_PAUSE) {
+            let _ = job.reply.send(Err(ServerError::Crashed { server, pause }));
+        } else if self.waiting.len() >= MAX_WAITING {
+            let _ = job.reply.send(Err(ServerError::Busy { server }));
+        } else {
+            self.waiting.push_back(job);
+        }
+    }
+
+    async fn on_cancel(&mut self, id: u64) {
+        self.waiting.retain(|job| job.id != id);
+        let Some(running) = &mut self.running else { return };
+        let is_it = |flight: &Flight| matches!(flight, Flight::Job(job) if job.id == id);
+        let found = running.in_flight.iter().find(|(_, flight)| is_it(flight)).map(|(id, _)| *id);
+        if let Some(id) = found {
+            running.in_flight.remove(&id);
+            running.notify("$/cancelRequest", json!({"id": id})).await;
+        }
+    }
+
+    async fn on_changed(&mut self, changes: &[FileChange]) {
+        if !self.life.is_ready() {
+            return;
+        }
+        let events: Vec<Value> = changes
+            .iter()
+            .filter(|(path, _)| path.starts_with(&self.choice.root))
+            .map(|(path, kind)| json!({"uri": lsp::uri(path), "type": *kind as u8}))
+            .collect();
+        if events.is_empty() {
+            return;
+        }
+        self.sync_open().await;
+        for (path, kind) in changes {
+            if *kind == ChangeKind::Deleted {
+                self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+            }
+        }
+        let notice = Notice { method: "workspace/didChangeWatchedFiles", params: json!({"changes": events}) };
+        self.send_all(vec![notice]).await;
+    }
+
+    /// Open files that changed on disk, whoever asks for what.
+    async fn sync_open(&mut self) {
+        let changed: Vec<_> = self
+            .documents
+            .stamps()
+            .filter(|(path, stamp)| stamp.modified.is_none() || files::stamp(path).as_ref() != Some(stamp))
+            .map(|(path, _)| path.to_owned())
+            .collect();
+        for path in changed {
+            match files::read(&path) {
+                Ok(snapshot) => self.show(&snapshot).await,
+                Err(_) => {
+                    let notice = self.documents.close(&path);
+                    self.send_all(notice.into_iter().collect()).await;
+                }
+            }
+        }
+    }
+
+    async fn show(&mut self, snapshot: &super::documents::Snapshot) {
+        let Some(running) = &self.running else { return };
+        let language = self.documents.language(&snapshot.path).map(str::to_owned);
+        let language = language.or_else(|| self.choice.spec.language_of(&snapshot.path).map(str::to_owned));
+        let notices = self.documents.show(
+            Instant::now(),
+            snapshot,
+            &language.unwrap_or_default(),
+            running.agreed.encoding,
+            running.is_incremental,
+        );
+        if !notices.is_empty() {
+            let mut told = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(published) = told.get_mut(&snapshot.path) {
+                published.is_current = false;
+            }
+        }
+        self.send_all(notices).await;
+    }
+
+    async fn dispatch(&mut self, mut job: Job) {
+        if job.reply.is_closed() {
+            return;
+        }
+        self.sync_open().await;
+        for snapshot in std::mem::take(&mut job.ask.show) {
+            self.show(&snapshot).await;
+            job.ask.show.push(snapshot);
+        }
+        let Some(running) = &mut self.running else { return };
+        job.n_tries += 1;
+        if job.ask.method.is_empty() {
+            let _ = job.reply.send(Ok(Answered { result: Value::Null, agreed: running.agreed.clone() }));
+            return;
+        }
+        let params = (job.ask.params)(&running.agreed);
+        running.request(job.ask.method, params, Flight::Job(job)).await;
+    }
+
+    async fn on_body(&mut self, body: &Bytes) {
+        let message: Message<'_> = match serde_json::from_slice(body) {
+            Ok(message) => message,
+            Err(error) => return debug!(%error, len = body.len(), "the server sent what is no message"),
+        };
+        match (message.id, message.method) {
+            (Some(id), Some(method)) => self.on_request(id, &method, &message.params).await,
+            (None, Some(method)) => self.on_notice(&method, message.params),
+            (Some(id), None) => {
+                let answer = match message.error {
+                    Some(error) => Err(error),
+                    None => Ok(message.result),
+                };
+                self.on_answer(id.as_i64().unwrap_or_default(), answer).await;
+            }
+            (None, None) => {}
+        }
+    }
+
+    async fn on_request(&mut self, id: Value, method: &str, params: &Value) {
+        let Some(running) = &mut self.running else { return };
+        for entry in params["registrations"].as_array().into_iter().flatten() {
+            let (id, method) = (entry["id"].as_str(), entry["method"].as_str());
+            if let (Some(id), Some(method)) = (id, method) {
+                let options = (method.to_owned(), entry["registerOptions"].clone());
+                running.registered.insert(id.to_owned(), options);
+            }
+        }
+        // The protocol's own slip of the pen.
+        for entry in params["unregisterations"].as_array().into_iter().flatten() {
+            running.registered.remove(entry["id"].as_str().unwrap_or_default());
+        }
+        let answer = match session::answer(&self.choice.spec, &self.choice.root, method, params) {
+            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+            Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
+        };
+        running.send(&answer).await;
+    }
+
+    fn on_notice(&mut self, method: &str, params: Value) {
+        let Some(running) = &mut self.running else { return };
+        match method {
+            "$/progress" => running.progress.on_progress(&params),
+            "experimental/serverStatus" => running.progress.on_status(&params),
+            "textDocument/publishDiagnostics" => self.on_published(&params),
+            "window/logMessage" | "window/showMessage" => {
+                debug!(server = %self.choice.spec.name, message = %params["message"], "says");
+            }
+            _ => {}
+        }
+    }
+
+    fn on_published(&mut self, params: &Value) {
+        let Some(path) = params["uri"].as_str().and_then(lsp::path) else { return };
+        let items = params["diagnostics"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let items: Vec<Diagnostic> =
+            items.iter().filter_map(|item| Diagnostic::deserialize(item).ok()).collect();
+        let newest = self.documents.version(&path).map(i64::from);
+        let is_current = match (params["version"].as_i64(), newest) {
+            (Some(version), Some(newest)) => version >= newest,
+            _ => true,
+        };
+        let published = Published { items: items.into(), is_current };
+        self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).insert(path, published);
+        self.activity.send_modify(|activity| activity.n_published += 1);
+    }
+
+    async fn on_answer(&mut self, id: i64, answer: Result<Value, lsp::ResponseError>) {
+        let Some(running) = &mut self.running else { return };
+        let Some(flight) = running.in_flight.remove(&id) else { return };
+        let server = self.choice.spec.name.clone();
+        match (flight, answer) {
+            (Flight::Initialize, Ok(result)) => self.on_initialized(&result).await,
+            (Flight::Initialize, Err(error)) => {
+                let why = format!("it refused to: {}", error.message);
+                self.fail_waiting(&ServerError::Start { server, why });
+                self.on_exit();
+            }
+            (Flight::Job(job), Ok(result)) => {
+                let agreed = running.agreed.clone();
+                let _ = job.reply.send(Ok(Answered { result, agreed }));
+            }
+            (Flight::Job(job), Err(error)) => {
+                if ASK_AGAIN.contains(&error.code) && job.n_tries < MAX_TRIES {
+                    return self.dispatch(job).await;
+                }
+                let _ = job.reply.send(Err(ServerError::Refused { server, message: error.message }));
+            }
+        }
+    }
+
+    async fn on_initialized(&mut self, result: &Value) {
+        let Some(running) = &mut self.running else { return };
+        let capabilities = result["capabilities"].clone();
+        let encoding = capabilities["positionEncoding"].as_str().and_then(Encoding::from_name);
+        let sync = &capabilities["textDocumentSync"];
+        running.is_incremental = sync.as_u64().or(sync["change"].as_u64()) == Some(2);
+        running.agreed = Arc::new(Agreed { encoding: encoding.unwrap_or_default(), capabilities });
+        running.notify("initialized", json!({})).await;
+        let settings = &self.choice.spec.settings;
+        running.notify("workspace/didChangeConfiguration", json!({"settings": settings})).await;
+        self.life.handle(Instant::now(), Input::Initialized);
+        let notices = self.documents.reopen();
+        self.send_all(notices).await;
+        self.publish();
+        for job in std::mem::take(&mut self.waiting) {
+            self.dispatch(job).await;
+        }
+    }
+
+    /// The process is gone, or as good as gone. What was asked is asked again, once.
+    fn on_exit(&mut self) {
+        let now = Instant::now();
+        let was_running = self.running.is_some();
+        self.life.handle(now, Input::Exited);
+        if was_running {
+            warn!(server = %self.choice.spec.name, n_crashes = self.life.n_crashes(), "ended unexpectedly");
+        }
+        self.lose_running();
+    }
+
+    fn lose_running(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        self.forget_told();
+        let server = self.choice.spec.name.clone();
+        let never_came_up = running.in_flight.values().any(|flight| matches!(flight, Flight::Initialize));
+        let why = running.first_words.get().cloned().filter(|_| never_came_up);
+        let pause = self.life.pausing_until().map(|until| until.saturating_duration_since(Instant::now()));
+        let pause = pause.unwrap_or_default();
+        let jobs = running.in_flight.into_values().filter_map(|flight| match flight {
+            Flight::Job(job) => Some(job),
+            Flight::Initialize => None,
+        });
+        for job in jobs.chain(std::mem::take(&mut self.waiting)) {
+            if job.n_tries >= 2 || pause > MAX_SILENT_PAUSE {
+                let server = server.clone();
+                let error = match &why {
+                    Some(why) => ServerError::Start { server, why: why.clone() },
+                    None => ServerError::Crashed { server, pause },
+                };
+                let _ = job.reply.send(Err(error));
+            } else {
+                self.waiting.push_back(job);
+            }
+        }
+    }
+
+    fn forget_told(&mut self) {
+        self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn fail_waiting(&mut self, error: &ServerError) {
+        for job in std::mem::take(&mut self.waiting) {
+            let _ = job.reply.send(Err(error.clone()));
+        }
+    }
+
+    async fn send_all(&mut self, notices: Vec<Notice>) {
+        let Some(running) = &self.running else { return };
+        for notice in notices {
+            running.notify(notice.method, notice.params).await;
+        }
+    }
+
+    fn publish(&mut self) {
+        let is_ready = self.life.is_ready() && self.running.is_some();
+        let progress = self.running.as_ref().and_then(|running| running.progress.shown());
+        let pulls = self.running.as_ref().map(Running::pulls).unwrap_or_default();
+        let pid = self.running.as_ref().map(|running| running.process.pid());
+        self.activity.send_if_modified(|activity| {
+            let before = activity.clone();
+            activity.was_busy = progress.is_some() || (activity.was_busy && activity.pid == pid);
+            activity.ready_since = activity.ready_since.filter(|_| activity.pid == pid);
+            activity.ready_since = is_ready.then(|| activity.ready_since.unwrap_or_else(Instant::now));
+            (activity.is_ready, activity.progress, activity.pid) = (is_ready, progress, pid);
+            (activity.pulls, activity.pulls_workspace) = pulls;
+            before != *activity
+        });
+    }
+}
+
+impl Running {
+    async fn request(&mut self, method: &str, params: Value, flight: Flight) {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.in_flight.insert(id, flight);
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+    }
+
+    async fn notify(&self, method: &str, params: Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
+    }
+
+    async fn send(&self, message: &Value) {
+        // When the server is gone, the end of what it sends tells.
+        let _ = self.pipe.outgoing.send(Bytes::from(message.to_string())).await;
+    }
+
+    /// Whether diagnostics are asked for, by file and for the whole project.
+    fn pulls(&self) -> (bool, bool) {
+        let fixed = self.agreed.capabilities.get("diagnosticProvider");
+        let later = self
+            .registered
+            .values()
+            .filter(|(method, _)| method == "textDocument/diagnostic")
+            .map(|(_, it)| it);
+        let all: Vec<&Value> = fixed.into_iter().chain(later).collect();
+        (!all.is_empty(), all.iter().any(|options| options["workspaceDiagnostics"] == true))
+    }
+}
+
+async fn next_body(running: &mut Option<Running>) -> Option<Bytes> {
+    match running {
+        Some(running) => running.pipe.incoming.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,256 @@
+//! Changes in the window's folders, in order: what was written before a call is known before the call goes on.
+//!
+//! Folders are watched one by one, so that what `.gitignore` names costs nothing. A call makes sure that it has seen
+//! everything by a file of its own in a watched folder: when the change of that file arrives, so has all before it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use ignore::WalkBuilder;
+use notify::event::{ModifyKind, RenameMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::{Notify, oneshot};
+use tracing::{debug, warn};
+
+use super::server::{ChangeKind, FileChange};
+
+/// Folders that are watched; inotify's usual limit is several times as high, and others need some too.
+const MAX_WATCHED: usize = 20_000;
+/// How long the kernel may take to tell of a change.
+const BARRIER_LIMIT: Duration = Duration::from_secs(1);
+/// Files change while the folders are walked; so much is looked back.
+const LOOK_BACK: Duration = Duration::from_secs(1);
+/// Never watched, whatever `.gitignore` says.
+const NEVER: [&str; 2] = ["node_modules", "__pycache__"];
+
+#[derive(Default)]
+struct State {
+    changes: BTreeMap<PathBuf, ChangeKind>,
+    new_folders: Vec<PathBuf>,
+    barriers: HashMap<PathBuf, oneshot::Sender<()>>,
+    /// The kernel dropped changes.
+    is_torn: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Arc<Notify>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See the module.
+pub struct Watch {
+    shared: Arc<Shared>,
+    watcher: Mutex<RecommendedWatcher>,
+    barriers: PathBuf,
+    last_barrier: AtomicU64,
+    folders: Vec<PathBuf>,
+    /// Not everything is watched, so everything is looked at before each call.
+    scan: Option<Mutex<SystemTime>>,
+}
+
+impl Watch {
+    /// Watches folders. Takes as long as walking them; files changed since `since` are told first.
+    pub fn open(folders: &[PathBuf], since: SystemTime) -> notify::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let barriers = std::env::temp_dir().join(format!("baton-watch-{}", uuid::Uuid::new_v4().simple()));
+        std::fs::create_dir(&barriers)?;
+        let (handler_shared, handler_barriers) = (shared.clone(), barriers.clone());
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| match event {
+            Ok(event) => on_event(&handler_shared, &handler_barriers, event),
+            Err(error) => {
+                debug!(%error, "watching failed");
+                handler_shared.state().is_torn = true;
+            }
+        })?;
+        watcher.watch(&barriers, RecursiveMode::NonRecursive)?;
+        let mut watch = Self {
+            shared,
+            watcher: Mutex::new(watcher),
+            barriers,
+            last_barrier: AtomicU64::new(0),
+            folders: folders.to_vec(),
+            scan: None,
+        };
+        let is_whole = watch.walk(folders, since - LOOK_BACK, ChangeKind::Changed);
+        if !is_whole {
+            warn!("not all folders can be watched; they are looked through before each call");
+            watch.scan = Some(Mutex::new(SystemTime::now() - LOOK_BACK));
+        }
+        Ok(watch)
+    }
+
+    /// Watches all folders below, and notes files changed since. False when some are not watched.
+    fn walk(&self, folders: &[PathBuf], since: SystemTime, kind: ChangeKind) -> bool {
+        let Some((first, rest)) = folders.split_first() else { return true };
+        let mut walk = WalkBuilder::new(first);
+        rest.iter().for_each(|folder| {
+            walk.add(folder);
+        });
+        walk.require_git(false).filter_entry(|entry| !NEVER.iter().any(|never| entry.file_name() == *never));
+        let (mut n_watched, mut is_whole) = (0, true);
+        for entry in walk.build().flatten() {
+            let Some(file_type) = entry.file_type() else { continue };
+            if file_type.is_dir() {
+                n_watched += 1;
+                let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+                let watched = n_watched <= MAX_WATCHED
+                    && watcher.watch(entry.path(), RecursiveMode::NonRecursive).is_ok();
+                is_whole &= watched || !entry.path().exists();
+            } else if entry.metadata().is_ok_and(|metadata| metadata.modified().is_ok_and(|at| at >= since)) {
+                merge(&mut self.shared.state().changes, entry.into_path(), kind);
+            }
+        }
+        is_whole
+    }
+
+    /// Everything that changed, up to now. Blocks as long as the kernel takes, some 0.2 ms.
+    pub async fn changes(self: &Arc<Self>) -> Vec<FileChange> {
+        if !self.barrier().await {
+            warn!("the kernel does not tell of changes in time");
+            self.shared.state().is_torn = true;
+        }
+        let (new_folders, is_torn) = {
+            let mut state = self.shared.state();
+            (std::mem::take(&mut state.new_folders), std::mem::take(&mut state.is_torn))
+        };
+        if is_torn || !new_folders.is_empty() || self.scan.is_some() {
+            let watch = self.clone();
+            let _ = tokio::task::spawn_blocking(move || watch.look(&new_folders, is_torn)).await;
+        }
+        std::mem::take(&mut self.shared.state().changes).into_iter().collect()
+    }
+
+    fn look(&self, new_folders: &[PathBuf], is_torn: bool) {
+        // What is in a new folder came before the folder was watched.
+        self.walk(new_folders, SystemTime::UNIX_EPOCH, ChangeKind::Created);
+        if is_torn {
+            self.walk(&self.folders, SystemTime::UNIX_EPOCH, ChangeKind::Changed);
+        } else if let Some(last) = &self.scan {
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            let since = std::mem::replace(&mut *last, SystemTime::now() - LOOK_BACK);
+            self.walk(&self.folders, since, ChangeKind::Changed);
+        }
+    }
+
+    /// Is notified when something changed, and when this watch ends.
+    pub fn changed(&self) -> Arc<Notify> {
+        self.shared.changed.clone()
+    }
+
+    async fn barrier(&self) -> bool {
+        let number = self.last_barrier.fetch_add(1, Ordering::Relaxed);
+        let path = self.barriers.join(number.to_string());
+        let (passed, wait) = oneshot::channel();
+        self.shared.state().barriers.insert(path.clone(), passed);
+        let is_made = std::fs::write(&path, b"").is_ok();
+        let is_passed = is_made && matches!(tokio::time::timeout(BARRIER_LIMIT, wait).await, Ok(Ok(())));
+        let _ = std::fs::remove_file(&path);
+        self.shared.state().barriers.remove(&path);
+        is_passed
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.barriers);
+        self.shared.changed.notify_one();
+    }
+}
+
+fn on_event(shared: &Shared, barriers: &Path, event: Event) {
+    let mut state = shared.state();
+    if event.need_rescan() {
+        state.is_torn = true;
+    }
+    let kind = match event.kind {
+        EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => ChangeKind::Created,
+        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => ChangeKind::Deleted,
+        EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Any) => ChangeKind::Changed,
+        _ => return,
+    };
+    for path in event.paths {
+        if path.starts_with(barriers) {
+            if kind == ChangeKind::Created
+                && let Some(passed) = state.barriers.remove(&path)
+            {
+                let _ = passed.send(());
+            }
+            continue;
+        }
+        if kind == ChangeKind::Created && path.is_dir() {
+            state.new_folders.push(path.clone());
+        }
+        merge(&mut state.changes, path, kind);
+        shared.changed.notify_one();
+    }
+}
+
+fn merge(changes: &mut BTreeMap<PathBuf, ChangeKind>, path: PathBuf, kind: ChangeKind) {
+    changes
+        .entry(path)
+        .and_modify(|known| {
+            *known = match (*known, kind) {
+                (ChangeKind::Created, ChangeKind::Changed) => ChangeKind::Created,
+                (ChangeKind::Deleted, ChangeKind::Created) => ChangeKind::Changed,
+                (_, kind) => kind,
+            };
+        })
+        .or_insert(kind);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path, changes: Vec<FileChange>) -> Vec<String> {
+        let shown = changes
+            .into_iter()
+            .map(|(path, kind)| format!("{kind:?} {}", path.strip_prefix(folder).unwrap().display()));
+        shown.collect()
+    }
+
+    #[tokio::test]
+    async fn what_was_written_before_is_known_after() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("node_modules/x")).unwrap();
+        std::fs::create_dir_all(root.join("out")).unwrap();
+        std::fs::write(root.join(".gitignore"), "out\n").unwrap();
+        std::fs::write(root.join("a.py"), "").unwrap();
+        let later = SystemTime::now() + Duration::from_secs(60);
+        let watch = Arc::new(Watch::open(std::slice::from_ref(&root), later).unwrap());
+        assert_eq!(watch.changes().await, []);
+        std::fs::write(root.join("a.py"), "1").unwrap();
+        std::fs::write(root.join("node_modules/x/y.js"), "").unwrap();
+        std::fs::write(root.join("out/z.py"), "").unwrap();
+        assert_eq!(names(&root, watch.changes().await), ["Changed a.py"]);
+        std::fs::create_dir_all(root.join("new/inner")).unwrap();
+        std::fs::write(root.join("new/inner/b.py"), "").unwrap();
+        std::fs::rename(root.join("a.py"), root.join("c.py")).unwrap();
+        let changes = names(&root, watch.changes().await);
+        assert_eq!(changes, ["Deleted a.py", "Created c.py", "Created new", "Created new/inner/b.py"]);
+        std::fs::write(root.join("new/inner/b.py"), "2").unwrap();
+        assert_eq!(names(&root, watch.changes().await), ["Changed new/inner/b.py"], "it is watched, too");
+        std::fs::remove_file(root.join("c.py")).unwrap();
+        assert_eq!(names(&root, watch.changes().await), ["Deleted c.py"]);
+    }
+
+    #[tokio::test]
+    async fn what_changed_before_it_was_watched_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::write(root.join("a.py"), "").unwrap();
+        let watch = Arc::new(Watch::open(std::slice::from_ref(&root), SystemTime::now()).unwrap());
+        assert_eq!(names(&root, watch.changes().await), ["Changed a.py"]);
+    }
+}

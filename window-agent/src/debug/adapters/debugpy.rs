@@ -1,0 +1,197 @@
+//! debugpy: runs in a Python interpreter, the program's own if possible; a program that listens is an adapter itself.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::debug::DebuggerOptions;
+use crate::debug::adapters::table::Adapter;
+use crate::debug::adapters::{Plan, Reach, StartKind, bad, check_paths, request_kind};
+use crate::debug::error::DebugError;
+use crate::debug::types::Start;
+use crate::process::Program;
+
+/// The file that runs `debugpy.adapter` without the 40 ms.
+const QUICKACK: &str = include_str!("quickack.py");
+
+/// Plans a session of a configuration.
+pub(crate) fn plan(
+    adapter: &'static Adapter,
+    start: &Start,
+    options: &DebuggerOptions,
+) -> Result<Plan, DebugError> {
+    let kind = request_kind(&start.configuration)?;
+    let mut arguments = start.configuration.clone();
+    let reach = match kind {
+        StartKind::Launch => {
+            complete_launch(&mut arguments, options)?;
+            Reach::Stdio(adapter_programs(&arguments, options)?)
+        }
+        StartKind::Attach => match attach_address(&arguments)? {
+            // `debugpy --listen` is an adapter already; one that is spawned would listen itself, for ever.
+            Some((host, port)) => {
+                arguments.remove("host");
+                arguments.remove("port");
+                arguments.insert("connect".to_owned(), json!({"host": host, "port": port}));
+                Reach::Tcp { host, port }
+            }
+            None if arguments.contains_key("processId") => {
+                Reach::Stdio(adapter_programs(&arguments, options)?)
+            }
+            None => {
+                return Err(bad("attach needs `connect` with `host` and `port`, or `processId`".to_owned()));
+            }
+        },
+    };
+    if start.no_debug {
+        arguments.insert("noDebug".to_owned(), Value::Bool(true));
+    }
+    let python = match &reach {
+        Reach::Stdio(programs) => programs.first().map(|program| program.path.display().to_string()),
+        Reach::Tcp { .. } | Reach::Server(_) | Reach::Editor(..) => None,
+    };
+    Ok(Plan {
+        adapter,
+        kind,
+        arguments: Value::Object(arguments),
+        reach,
+        no_debug: start.no_debug && kind == StartKind::Launch,
+        stops_at_entry: start.configuration.get("stopOnEntry").is_some_and(|value| value == true),
+        entry_function: None,
+        crash_functions: Vec::new(),
+        install_hint: format!(
+            "Run `baton adapters install debugpy`, or install it into the interpreter that runs the program: {} -m pip install debugpy",
+            python.unwrap_or_else(|| "python3".to_owned())
+        ),
+    })
+}
+
+/// Fills in what VS Code's own extension would, and refuses what cannot work before anything is started.
+fn complete_launch(arguments: &mut Map<String, Value>, options: &DebuggerOptions) -> Result<(), DebugError> {
+    let folder = options.folders.first().map(|folder| folder.display().to_string());
+    let set = |arguments: &mut Map<String, Value>, name: &str, value: Value| {
+        if !arguments.contains_key(name) {
+            arguments.insert(name.to_owned(), value);
+        }
+    };
+    set(arguments, "console", json!("internalConsole"));
+    if let Some(folder) = &folder {
+        set(arguments, "cwd", json!(folder));
+    }
+    check_paths(arguments)?;
+    if !["program", "module", "code"].iter().any(|field| arguments.contains_key(*field)) {
+        return Err(bad("a launch needs `program`, `module` or `code`".to_owned()));
+    }
+    let python = match chosen_python(arguments, options)? {
+        Some(python) => python,
+        None => vec![json!(find_pythons(options).into_iter().next().ok_or_else(no_python)?)],
+    };
+    arguments.remove("pythonPath");
+    arguments.insert("python".to_owned(), Value::Array(python));
+    Ok(())
+}
+
+/// The interpreter that the configuration names, as an absolute path, with its arguments.
+fn chosen_python(
+    arguments: &Map<String, Value>,
+    options: &DebuggerOptions,
+) -> Result<Option<Vec<Value>>, DebugError> {
+    let Some(python) = arguments.get("python").or_else(|| arguments.get("pythonPath")) else {
+        return Ok(None);
+    };
+    let mut python = match python {
+        Value::Array(parts) => parts.clone(),
+        one => vec![one.clone()],
+    };
+    let Some(name) = python.first().and_then(Value::as_str) else {
+        return Err(bad("`python` must be a path, or a list of a path and arguments".to_owned()));
+    };
+    python[0] = json!(find_python(name, options)?);
+    Ok(Some(python))
+}
+
+/// A name or path of an interpreter, as an absolute path; a relative one is relative to the window's folder.
+fn find_python(name: &str, options: &DebuggerOptions) -> Result<PathBuf, DebugError> {
+    let folder = options.folders.first().map_or(Path::new("/"), PathBuf::as_path);
+    which::which_in(name, Some(options.search_path.clone().unwrap_or_default()), folder)
+        .map_err(|_| bad(format!("the Python interpreter {name} does not exist or cannot be run")))
+}
+
+/// `connect: {host, port}`, or the older `host` and `port`.
+fn attach_address(arguments: &Map<String, Value>) -> Result<Option<(String, u16)>, DebugError> {
+    let connect = arguments.get("connect").and_then(Value::as_object).unwrap_or(arguments);
+    let Some(port) = connect.get("port") else { return Ok(None) };
+    let port = port.as_u64().or_else(|| port.as_str()?.trim().parse().ok());
+    let Some(port) = port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port != 0) else {
+        return Err(bad("`port` must be a number from 1 to 65535".to_owned()));
+    };
+    let host = connect.get("host").and_then(Value::as_str).unwrap_or("127.0.0.1");
+    Ok(Some((host.to_owned(), port)))
+}
+
+/// The interpreters that may have debugpy: the program's own first. The adapter brings debugpy into the program,
+/// so that it need not be the same one.
+fn adapter_programs(
+    arguments: &Map<String, Value>,
+    options: &DebuggerOptions,
+) -> Result<Vec<Program>, DebugError> {
+    let mut pythons: Vec<PathBuf> = Vec::new();
+    match arguments.get("debugAdapterPython").and_then(Value::as_str) {
+        Some(name) => pythons.push(find_python(name, options)?),
+        None => {
+            let chosen = chosen_python(arguments, options)?;
+            pythons.extend(chosen.as_ref().and_then(|chosen| chosen.first()?.as_str()).map(PathBuf::from));
+        }
+    }
+    for python in find_pythons(options) {
+        if !pythons.contains(&python) {
+            pythons.push(python);
+        }
+    }
+    if pythons.is_empty() {
+        return Err(no_python());
+    }
+    let folder = options.folders.first();
+    Ok(pythons.into_iter().map(|path| program(path, folder.cloned())).collect())
+}
+
+/// debugpy's adapter in an interpreter.
+pub(crate) fn program(python: PathBuf, cwd: Option<PathBuf>) -> Program {
+    Program {
+        path: python,
+        args: vec![OsString::from("-c"), OsString::from(QUICKACK)],
+        cwd,
+        // The program inherits it: without it each start prints four lines about frozen modules.
+        env: vec![("PYDEVD_DISABLE_FILE_VALIDATION".into(), Some("1".into()))],
+    }
+}
+
+/// Interpreters in the order of preference: the folders' virtual environments, `BATON_PYTHON`, the search path, the
+/// environment that Baton installed debugpy into.
+pub(crate) fn find_pythons(options: &DebuggerOptions) -> Vec<PathBuf> {
+    let in_folders = options
+        .folders
+        .iter()
+        .flat_map(|folder| [".venv/bin/python", "venv/bin/python"].map(|relative| folder.join(relative)));
+    let in_path = ["python3", "python"]
+        .into_iter()
+        .filter_map(|name| which::which_in(name, options.search_path.as_ref(), "/").ok());
+    let installed = options.shelf.folder_of("debugpy").map(|folder| folder.join("bin/python"));
+    let installed = installed.filter(|path| path.is_file());
+    let mut found: Vec<PathBuf> = Vec::new();
+    let named = in_folders.chain(options.python.clone()).filter(|path| path.is_file());
+    for path in named.chain(in_path).chain(installed) {
+        if !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn no_python() -> DebugError {
+    DebugError::AdapterMissing {
+        message: "no Python interpreter was found".to_owned(),
+        hint: "Install Python 3, or name one in the configuration's `python` or in BATON_PYTHON.".to_owned(),
+    }
+}

@@ -1,0 +1,366 @@
+//! CORE: breakpoints that are not on a line, by the ids that those on lines count too.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{Binding, Breakpoints, HitCondition, SessionKey};
+use crate::debug::adapters::table::HitStyle;
+use crate::debug::types::triggers::{RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint, TriggerKind};
+
+/// A trigger, and what became of it.
+#[derive(Debug)]
+pub(super) struct TriggerEntry {
+    wish: SetTrigger,
+    /// The root of the tree it means something in; any, when there is none.
+    pub(super) of_tree: Option<SessionKey>,
+    pub(super) bound: BTreeMap<SessionKey, Binding>,
+}
+
+/// A trigger on its way to an adapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WantedTrigger {
+    /// Ours.
+    pub(crate) id: i64,
+    pub(crate) wish: SetTrigger,
+}
+
+/// The id of a function breakpoint of our own, where a program fails; all others are above 0.
+pub(crate) const CRASH_ID: i64 = -1;
+
+impl WantedTrigger {
+    /// Where a program fails.
+    pub(crate) fn crash(function: &str) -> Self {
+        let trigger = Trigger::Function { name: function.to_owned() };
+        Self { id: CRASH_ID, wish: SetTrigger { trigger, condition: None, hit_condition: None } }
+    }
+}
+
+/// All triggers of a kind that a session is to have. `None`, of exceptions: those that the adapter chooses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WantedOfKind {
+    pub(crate) kind: TriggerKind,
+    pub(crate) wanted: Option<Vec<WantedTrigger>>,
+}
+
+impl Breakpoints {
+    /// Sets a trigger, or changes the one at the same place; gives its id.
+    pub(crate) fn set_trigger(&mut self, wish: SetTrigger, tree: SessionKey) -> i64 {
+        let of_tree = wish.trigger.kind().is_of_session().then_some(tree);
+        let is_meant = |entry: &TriggerEntry| {
+            entry.wish.trigger.is_same_place(&wish.trigger) && entry.of_tree == of_tree
+        };
+        if let Some((&id, entry)) = self.triggers.iter_mut().find(|(_, entry)| is_meant(entry)) {
+            entry.wish = wish;
+            return id;
+        }
+        self.last_id += 1;
+        self.triggers.insert(self.last_id, TriggerEntry { wish, of_tree, bound: BTreeMap::new() });
+        self.last_id
+    }
+
+    /// The filters are these now; `None` leaves the choice to the adapters. Gives the ids of those there are.
+    pub(crate) fn set_exceptions(&mut self, wishes: Option<Vec<SetTrigger>>) -> Vec<i64> {
+        let kept: Vec<Trigger> = wishes.iter().flatten().map(|wish| wish.trigger.clone()).collect();
+        self.triggers.retain(|_, entry| {
+            entry.wish.trigger.kind() != TriggerKind::Exception || kept.contains(&entry.wish.trigger)
+        });
+        self.has_no_exceptions = wishes.as_ref().is_some_and(Vec::is_empty);
+        wishes.into_iter().flatten().map(|wish| self.set_trigger(wish, 0)).collect()
+    }
+
+    /// Removes what is meant, and gives it.
+    pub(crate) fn remove_triggers(&mut self, which: &RemoveTriggers) -> Vec<TriggerBreakpoint> {
+        let is_meant = |known: &TriggerBreakpoint| match which {
+            RemoveTriggers::Id(id) => known.id == *id,
+            RemoveTriggers::Trigger(trigger) => known.trigger.is_same_place(trigger),
+            RemoveTriggers::Kind(kind) => known.trigger.kind() == *kind,
+            RemoveTriggers::All => true,
+        };
+        let removed: Vec<TriggerBreakpoint> = self.triggers().into_iter().filter(is_meant).collect();
+        for known in &removed {
+            self.triggers.remove(&known.id);
+        }
+        if matches!(which, RemoveTriggers::All | RemoveTriggers::Kind(TriggerKind::Exception)) {
+            self.has_no_exceptions = false;
+        }
+        removed
+    }
+
+    /// All triggers, by id.
+    pub(crate) fn triggers(&self) -> Vec<TriggerBreakpoint> {
+        self.triggers.iter().map(|(&id, entry)| entry.to_breakpoint(id)).collect()
+    }
+
+    /// The trigger with this id.
+    pub(crate) fn find_trigger(&self, id: i64) -> Option<TriggerBreakpoint> {
+        Some(self.triggers.get(&id)?.to_breakpoint(id))
+    }
+
+    /// The triggers of a kind as a session of this tree is to have them.
+    pub(crate) fn of_kind(&self, kind: TriggerKind, tree: SessionKey) -> WantedOfKind {
+        let is_meant = |entry: &TriggerEntry| {
+            entry.wish.trigger.kind() == kind && entry.of_tree.is_none_or(|of_tree| of_tree == tree)
+        };
+        let entries = self.triggers.iter().filter(|(_, entry)| is_meant(entry));
+        let wanted: Vec<WantedTrigger> =
+            entries.map(|(&id, entry)| WantedTrigger { id, wish: entry.wish.clone() }).collect();
+        let is_choice = kind == TriggerKind::Exception && wanted.is_empty() && !self.has_no_exceptions;
+        WantedOfKind { kind, wanted: (!is_choice).then_some(wanted) }
+    }
+
+    /// A trigger could not be set: as if it had never been.
+    pub(crate) fn forget_trigger(&mut self, id: i64) {
+        self.triggers.remove(&id);
+    }
+}
+
+impl TriggerEntry {
+    fn to_breakpoint(&self, id: i64) -> TriggerBreakpoint {
+        let binding = self.bound.values().find(|binding| binding.verified).or(self.bound.values().next());
+        let message = match binding {
+            None => Some("not verified yet: no debug session has taken it".to_owned()),
+            Some(binding) => binding.message.clone(),
+        };
+        TriggerBreakpoint {
+            id,
+            trigger: self.wish.trigger.clone(),
+            verified: binding.is_some_and(|binding| binding.verified),
+            condition: self.wish.condition.clone(),
+            hit_condition: self.wish.hit_condition.clone(),
+            message,
+            path: binding.and_then(|binding| binding.path.clone()),
+            line: binding.and_then(|binding| binding.line),
+        }
+    }
+}
+
+/// The triggers of a kind in an adapter's words.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Told {
+    /// Of the request; `None` when there is nothing to ask for.
+    pub(crate) arguments: Option<Value>,
+    /// Ours, in the order in which the adapter answers.
+    pub(crate) ids: Vec<i64>,
+    /// Those that the adapter cannot have, and why.
+    pub(crate) refused: Vec<(i64, String)>,
+}
+
+/// The request that tells an adapter all triggers of a kind.
+pub(crate) fn command(kind: TriggerKind) -> &'static str {
+    match kind {
+        TriggerKind::Function => "setFunctionBreakpoints",
+        TriggerKind::Instruction => "setInstructionBreakpoints",
+        TriggerKind::Data => "setDataBreakpoints",
+        TriggerKind::Exception => "setExceptionBreakpoints",
+    }
+}
+
+/// What an adapter has to be able to do for a kind; exceptions need filters instead.
+pub(crate) fn capability(kind: TriggerKind) -> Option<&'static str> {
+    match kind {
+        TriggerKind::Function => Some("supportsFunctionBreakpoints"),
+        TriggerKind::Instruction => Some("supportsInstructionBreakpoints"),
+        TriggerKind::Data => Some("supportsDataBreakpoints"),
+        TriggerKind::Exception => None,
+    }
+}
+
+/// See [`Told`].
+pub(crate) fn tell(
+    kind: TriggerKind,
+    wanted: Option<&[WantedTrigger]>,
+    capabilities: &Map<String, Value>,
+    hits: HitStyle,
+) -> Told {
+    if kind == TriggerKind::Exception {
+        return tell_exceptions(wanted, capabilities);
+    }
+    let (mut told, mut bodies) = (Told::default(), Vec::new());
+    let can = |name: &str| capabilities.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let is_able = capability(kind).is_none_or(can);
+    for wanted in wanted.unwrap_or_default() {
+        let body = if is_able {
+            to_body(&wanted.wish, can, hits)
+        } else {
+            Err(format!("not set: the debug adapter does not support {}", kind.name()))
+        };
+        match body {
+            Ok(body) => {
+                told.ids.push(wanted.id);
+                bodies.push(body);
+            }
+            Err(message) => told.refused.push((wanted.id, message)),
+        }
+    }
+    told.arguments = is_able.then(|| json!({"breakpoints": bodies}));
+    told
+}
+
+fn to_body(wish: &SetTrigger, can: impl Fn(&str) -> bool, hits: HitStyle) -> Result<Value, String> {
+    let mut body = match &wish.trigger {
+        Trigger::Function { name } => json!({"name": name}),
+        Trigger::Instruction { reference, offset: 0 } => json!({"instructionReference": reference}),
+        Trigger::Instruction { reference, offset } => {
+            json!({"instructionReference": reference, "offset": offset})
+        }
+        Trigger::Data { data_id, access: None } => json!({"dataId": data_id}),
+        Trigger::Data { data_id, access: Some(access) } => {
+            json!({"dataId": data_id, "accessType": access.as_str()})
+        }
+        Trigger::Exception { .. } => json!({}),
+    };
+    if let Some(condition) = &wish.condition {
+        if !can("supportsConditionalBreakpoints") {
+            return Err("not set: the debug adapter does not support conditions".to_owned());
+        }
+        body["condition"] = json!(condition);
+    }
+    if let Some(text) = &wish.hit_condition {
+        if !can("supportsHitConditionalBreakpoints") {
+            return Err("not set: the debug adapter does not support hit conditions".to_owned());
+        }
+        let hit = HitCondition::parse(text).ok_or("not set: its hit condition is not understood")?;
+        body["hitCondition"] = json!(hit.for_adapter(hits)?);
+    }
+    Ok(body)
+}
+
+fn tell_exceptions(wanted: Option<&[WantedTrigger]>, capabilities: &Map<String, Value>) -> Told {
+    let offered = capabilities.get("exceptionBreakpointFilters").and_then(Value::as_array).map(Vec::as_slice);
+    let offered = offered.unwrap_or_default();
+    let Some(wanted) = wanted else {
+        let chosen = offered.iter().filter(|filter| filter["default"] == true);
+        let filters: Vec<Value> = chosen.map(|filter| filter["filter"].clone()).collect();
+        return Told { arguments: Some(json!({"filters": filters})), ..Told::default() };
+    };
+    let can_have_options = capabilities.get("supportsExceptionFilterOptions").is_some_and(|can| *can == true);
+    let (mut told, mut filters, mut options, mut ids_of_options) =
+        (Told::default(), Vec::new(), Vec::new(), Vec::new());
+    for WantedTrigger { id, wish } in wanted {
+        let Trigger::Exception { filter } = &wish.trigger else { continue };
+        let Some(known) = offered.iter().find(|known| known["filter"] == *filter) else {
+            let names: Vec<&str> = offered.iter().filter_map(|known| known["filter"].as_str()).collect();
+            let names = if names.is_empty() { "it has none".to_owned() } else { names.join(", ") };
+            let message = format!("not set: the debug adapter has no such exception filter ({names})");
+            told.refused.push((*id, message));
+            continue;
+        };
+        match &wish.condition {
+            None => {
+                filters.push(json!(filter));
+                told.ids.push(*id);
+            }
+            Some(condition) if can_have_options && known["supportsCondition"] == true => {
+                options.push(json!({"filterId": filter, "condition": condition}));
+                ids_of_options.push(*id);
+            }
+            Some(_) => {
+                let message = "not set: the debug adapter does not support conditions on exceptions";
+                told.refused.push((*id, message.to_owned()));
+            }
+        }
+    }
+    told.ids.extend(ids_of_options);
+    let mut arguments = json!({"filters": filters});
+    if !options.is_empty() {
+        arguments["filterOptions"] = json!(options);
+    }
+    told.arguments = Some(arguments);
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exception(filter: &str, condition: Option<&str>) -> SetTrigger {
+        let trigger = Trigger::Exception { filter: filter.to_owned() };
+        SetTrigger { trigger, condition: condition.map(str::to_owned), hit_condition: None }
+    }
+
+    fn function(name: &str) -> SetTrigger {
+        let trigger = Trigger::Function { name: name.to_owned() };
+        SetTrigger { trigger, condition: None, hit_condition: None }
+    }
+
+    fn capabilities(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap()
+    }
+
+    fn tell_all(breakpoints: &Breakpoints, kind: TriggerKind, can: &Map<String, Value>) -> Told {
+        let wanted = breakpoints.of_kind(kind, 1).wanted;
+        tell(kind, wanted.as_deref(), can, HitStyle::Operators)
+    }
+
+    #[test]
+    fn until_filters_are_chosen_the_adapter_chooses() {
+        let can =
+            capabilities(json!({"supportsExceptionFilterOptions": true, "exceptionBreakpointFilters": [
+            {"filter": "raised", "supportsCondition": true}, {"filter": "uncaught", "default": true}]}));
+        let mut breakpoints = Breakpoints::default();
+        let arguments = |breakpoints: &Breakpoints| {
+            tell_all(breakpoints, TriggerKind::Exception, &can).arguments.unwrap().to_string()
+        };
+        assert_eq!(arguments(&breakpoints), r#"{"filters":["uncaught"]}"#);
+        breakpoints.set_trigger(exception("raised", Some("x")), 1);
+        breakpoints.set_trigger(exception("uncaught", None), 1);
+        assert_eq!(
+            arguments(&breakpoints),
+            r#"{"filterOptions":[{"condition":"x","filterId":"raised"}],"filters":["uncaught"]}"#
+        );
+        assert_eq!(tell_all(&breakpoints, TriggerKind::Exception, &can).ids, [2, 1]);
+        breakpoints.set_exceptions(Some(Vec::new()));
+        assert_eq!(arguments(&breakpoints), r#"{"filters":[]}"#);
+        breakpoints.remove_triggers(&RemoveTriggers::Kind(TriggerKind::Exception));
+        assert_eq!(arguments(&breakpoints), r#"{"filters":["uncaught"]}"#);
+    }
+
+    #[test]
+    fn what_an_adapter_cannot_have_is_refused_by_name() {
+        let mut breakpoints = Breakpoints::default();
+        breakpoints.set_trigger(function("main"), 1);
+        breakpoints.set_trigger(exception("all", None), 1);
+        breakpoints.set_trigger(exception("raised", Some("x")), 1);
+        let can = capabilities(json!({"exceptionBreakpointFilters": [{"filter": "raised"}]}));
+        let functions = tell_all(&breakpoints, TriggerKind::Function, &can);
+        assert_eq!(functions.arguments, None);
+        assert!(functions.refused[0].1.contains("function breakpoints"), "{functions:?}");
+        let exceptions = tell_all(&breakpoints, TriggerKind::Exception, &can).refused;
+        assert!(exceptions[0].1.contains("no such exception filter (raised)"), "{exceptions:?}");
+        assert!(exceptions[1].1.contains("conditions on exceptions"), "{exceptions:?}");
+    }
+
+    #[test]
+    fn data_and_instructions_stay_in_their_session() {
+        let data = |access| SetTrigger {
+            trigger: Trigger::Data { data_id: "x".to_owned(), access },
+            condition: None,
+            hit_condition: Some("> 2".to_owned()),
+        };
+        let mut breakpoints = Breakpoints::default();
+        let id = breakpoints.set_trigger(data(None), 1);
+        let write = Some(crate::debug::types::triggers::Access::Write);
+        assert_eq!(breakpoints.set_trigger(data(write), 1), id);
+        assert_ne!(breakpoints.set_trigger(data(None), 2), id);
+        let can =
+            capabilities(json!({"supportsDataBreakpoints": true, "supportsHitConditionalBreakpoints": true}));
+        let told = tell_all(&breakpoints, TriggerKind::Data, &can);
+        assert_eq!(
+            told.arguments.unwrap().to_string(),
+            r#"{"breakpoints":[{"accessType":"write","dataId":"x","hitCondition":">2"}]}"#
+        );
+        breakpoints.unbind(1);
+        assert_eq!(breakpoints.triggers().len(), 1);
+    }
+
+    #[test]
+    fn ids_are_shared_with_those_on_lines() {
+        let mut breakpoints = Breakpoints::default();
+        let line = crate::debug::types::SetBreakpoint { path: "/a".into(), line: 1, ..Default::default() };
+        assert_eq!(breakpoints.set_trigger(function("f"), 0), 1);
+        assert_eq!(breakpoints.set(line), 2);
+        breakpoints.bind(7, 1, Binding { verified: true, line: Some(3), ..Binding::default() });
+        assert!(breakpoints.find_trigger(1).unwrap().verified);
+    }
+}

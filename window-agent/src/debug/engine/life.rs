@@ -1,0 +1,493 @@
+//! Sessions begin, have children and terminals, end, and begin again.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use super::waits::{Wait, WaitId, WaitReply};
+use super::{Ended, Engine, Live, Reply};
+use crate::debug::adapters::{self, Plan, Reach, StartKind};
+use crate::debug::breakpoints::{SessionKey, WantedAll};
+use crate::debug::error::DebugError;
+use crate::debug::host::direct::{self, Inbox};
+use crate::debug::host::vscode::Target;
+use crate::debug::output::OutputLog;
+use crate::debug::session::{End, Ending, Input, Session};
+use crate::debug::types::control::{OutputPage, OutputWish, Status, Stdin};
+use crate::debug::types::{Breakpoint, Completed, OutputTail, Phase, SessionId, Waited};
+use crate::process::Sentinel;
+
+/// Most sessions at once, child sessions included: a program that starts children without end is told to stop.
+const MAX_SESSIONS: usize = 64;
+/// Ended sessions that are remembered, to be able to say that they ended.
+const MAX_REMEMBERED: usize = 64;
+/// Ended sessions whose output is kept: it can be a megabyte each.
+const MAX_LOGS: usize = 4;
+
+impl Engine {
+    pub(super) fn on_start(
+        &mut self,
+        plan: Plan,
+        name: String,
+        idle_limit: Option<Duration>,
+        (wait, reply): (WaitId, WaitReply),
+    ) {
+        let counts = |live: &&Live| {
+            live.parent.is_none() && !live.plan.is_users() && live.core.phase() != Phase::Terminated
+        };
+        let limit = self.max_sessions;
+        if self.sessions.values().filter(counts).count() >= limit || self.sessions.len() >= MAX_SESSIONS {
+            return drop(reply.send(Err(DebugError::TooManySessions { limit })));
+        }
+        let key = self.begin(plan, name, None, None);
+        if let Some(live) = self.sessions.get_mut(&key) {
+            live.idle_limit = idle_limit;
+        }
+        self.active = Some(key);
+        self.waits.push(Wait { id: wait, session: key, root: key, thread_id: None, pauses: false, reply });
+    }
+
+    /// A session that the user started in the editor. It is nobody's default: who means it names it.
+    pub(super) fn on_adopt(&mut self, plan: Plan, name: String) {
+        if self.sessions.len() < MAX_SESSIONS {
+            self.begin(plan, name, None, None);
+        } else if let Reach::Editor(editor, Target::Begun { session, .. }) = &plan.reach {
+            editor.forget(session);
+        }
+    }
+
+    /// Makes a session and starts its host. One that begins again keeps its id.
+    fn begin(
+        &mut self,
+        plan: Plan,
+        name: String,
+        parent: Option<SessionKey>,
+        id: Option<SessionId>,
+    ) -> SessionKey {
+        self.last_key += 1;
+        let key = self.last_key;
+        let root = parent.and_then(|parent| self.sessions.get(&parent)).map_or(key, |parent| parent.root);
+        let id = id.unwrap_or_else(|| SessionId(format!("{}-{key}", self.prefix)));
+        let wanted = if plan.no_debug {
+            WantedAll::default()
+        } else {
+            self.breakpoints.wanted_by(root, |path| plan.adapter.serves_source(path))
+        };
+        let is_connected = !matches!(plan.reach, Reach::Stdio(_) | Reach::Server(_));
+        let tuning = plan.adapter.attach_tuning.as_deref().filter(|_| is_connected);
+        let core = Session::new(&plan, tuning, wanted);
+        let mark = (!is_connected).then(|| format!("{}-{key}-{}", self.prefix, std::process::id()));
+        if mark.is_some() && self.sentinel.is_none() {
+            let sentinel = Sentinel::spawn(&format!("{}-", self.prefix));
+            self.sentinel = sentinel.inspect_err(|error| tracing::warn!(%error, "no sentinel")).ok();
+        }
+        let over = CancellationToken::new();
+        let inbox = Inbox { key, sender: self.to_inbox.clone() };
+        self.hosts.spawn(direct::run(plan.clone(), mark.clone(), over.clone(), inbox));
+        tracing::info!(session = %id, adapter = plan.adapter.name, "debug session begins");
+        let live = Live {
+            id,
+            name,
+            plan,
+            parent,
+            root,
+            is_shell: false,
+            core,
+            outgoing: None,
+            over,
+            mark,
+            stops: Default::default(),
+            untold: Default::default(),
+            output: OutputLog::default(),
+            hit: Default::default(),
+            kin: Vec::new(),
+            terminal: None,
+            has_terminal: false,
+            stoppers: Vec::new(),
+            restart: None,
+            idle_limit: None,
+            last_used: Instant::now(),
+            end_reason: None,
+            started_at: Timestamp::now(),
+            last_used_at: Timestamp::now(),
+        };
+        self.sessions.insert(key, live);
+        if let Some(root) = self.sessions.get_mut(&root).filter(|_| root != key) {
+            root.kin.push(key);
+        }
+        key
+    }
+
+    /// The same once more: the program ends with all its children, and begins under the same id.
+    pub(super) fn on_restart(&mut self, session: Option<&SessionId>, wait: WaitId, reply: WaitReply) {
+        let key = match self.resolve(session) {
+            Ok(key) => key,
+            Err(error) => return drop(reply.send(Err(error))),
+        };
+        let root = self.sessions.get(&key).map_or(key, |live| live.root);
+        if let Some(live) = self.sessions.get_mut(&root) {
+            live.restart = Some((wait, reply));
+        }
+        self.stop_tree(root);
+    }
+
+    pub(super) fn on_stop(&mut self, key: SessionKey, reply: Reply<SessionId>) {
+        // The program is meant, with all its children.
+        let root = self.sessions.get(&key).map_or(key, |live| live.root);
+        if let Some(live) = self.sessions.get_mut(&root) {
+            live.stoppers.push(reply);
+        }
+        self.stop_tree(root);
+    }
+
+    fn stop_tree(&mut self, root: SessionKey) {
+        for key in self.tree(root).into_iter().rev() {
+            self.feed(key, Input::Stop);
+        }
+    }
+
+    pub(super) fn on_gone(&mut self, key: SessionKey) {
+        let Some(mut live) = self.sessions.remove(&key) else { return };
+        for stopper in std::mem::take(&mut live.stoppers) {
+            let _ = stopper.send(Ok(live.id.clone()));
+        }
+        if self.active == Some(key) {
+            self.active = live.parent;
+        }
+        if let Some((wait, reply)) = live.restart.take() {
+            self.ended.retain(|ended| ended.status.id != live.id);
+            let key = self.begin(again(live.plan), live.name, None, Some(live.id));
+            self.active = Some(key);
+            if let Some(begun) = self.sessions.get_mut(&key) {
+                begun.idle_limit = live.idle_limit;
+            }
+            let wait = Wait { id: wait, session: key, root: key, thread_id: None, pauses: false, reply };
+            self.waits.push(wait);
+        }
+        self.drive_stop_all();
+    }
+
+    pub(super) fn drive_stop_all(&mut self) {
+        if self.sessions.is_empty() {
+            for reply in self.stop_all.drain(..) {
+                let _: Result<(), ()> = oneshot::Sender::send(reply, ());
+            }
+        }
+    }
+
+    pub(super) fn on_start_child(
+        &mut self,
+        key: SessionKey,
+        request_seq: i64,
+        request: &str,
+        configuration: Value,
+    ) {
+        let name = configuration["name"].as_str().unwrap_or("child").to_owned();
+        let Some(live) = self.sessions.get_mut(&key) else { return };
+        // js-debug's first session has no threads; the program is its first child.
+        let is_target = !configuration["__pendingTargetId"].is_null();
+        let is_first = !live.is_shell && live.parent.is_none() && !live.core.has_stopped();
+        live.is_shell |= is_target && is_first;
+        let id = (is_target && is_first).then(|| live.id.clone());
+        let name = if id.is_some() { live.name.clone() } else { name };
+        let plan = adapters::plan_child(&live.plan, request, configuration);
+        let result = match plan {
+            Some(_) if self.sessions.len() >= MAX_SESSIONS => Err("too many debug sessions".to_owned()),
+            Some(plan) => {
+                let stands_for_parent = id.is_some();
+                let child = self.begin(plan, name, Some(key), id);
+                if stands_for_parent {
+                    self.waits.hand_over(key, child);
+                }
+                Ok(json!({}))
+            }
+            None => Err("the child's configuration names no address".to_owned()),
+        };
+        self.feed(key, Input::Reply { request_seq, command: "startDebugging".to_owned(), result });
+    }
+
+    pub(super) fn on_run_in_terminal(&mut self, key: SessionKey, request_seq: i64, arguments: Value) {
+        let Some(live) = self.sessions.get(&key) else { return };
+        let mark = live.mark.clone().unwrap_or_default();
+        let Some(outgoing) = live.outgoing.clone() else { return };
+        let inbox = Inbox { key, sender: self.to_inbox.clone() };
+        self.hosts.spawn(async move {
+            let (success, body, message) = match direct::run_in_terminal(arguments, mark, inbox).await {
+                Ok(body) => (true, body, Value::Null),
+                Err(message) => (false, Value::Null, Value::String(message)),
+            };
+            let reply = json!({
+                "seq": 0, "type": "response", "request_seq": request_seq, "command": "runInTerminal",
+                "success": success, "body": body, "message": message,
+            });
+            let _ = outgoing.send(Bytes::from(reply.to_string())).await;
+        });
+    }
+
+    pub(super) fn on_ended(&mut self, key: SessionKey, end: &End) {
+        self.ids.forget(key, None);
+        let mut waits = self.waits.take_ended(key);
+        waits.retain(|wait| !wait.reply.is_closed());
+        let Some(live) = self.sessions.get(&key) else { return };
+        let root = live.root;
+        let stands_for_root = root != key && self.sessions.get(&root).is_some_and(|root| root.id == live.id);
+        if stands_for_root {
+            // The end of the program is that of its shell, which follows.
+            for mut wait in std::mem::take(&mut waits) {
+                (wait.session, wait.thread_id) = (root, None);
+                self.waits.push(wait);
+            }
+        }
+        // What a child printed is told with its parent's end, unless somebody waits for the child.
+        let is_told = root == key || !waits.is_empty();
+        let output = if is_told { self.take_output(root) } else { OutputTail::default() };
+        let never_hit = if root == key { self.never_hit(key) } else { Vec::new() };
+        if root == key {
+            // Until here it counts what its children made of them.
+            let kin = self.sessions.get_mut(&key).map(|live| std::mem::take(&mut live.kin));
+            for key in kin.into_iter().flatten().chain([key]) {
+                self.breakpoints.unbind(key);
+            }
+        }
+        let Some(live) = self.sessions.get_mut(&key) else { return };
+        tracing::info!(session = %live.id, exit_code = end.exit_code, how = ?end.how, "debug session ended");
+        // The farewell is in the channel; behind it the connection closes.
+        live.outgoing = None;
+        live.terminal = None;
+        live.over.cancel();
+        live.stops.clear();
+        live.untold.clear();
+        let session = live.id.clone();
+        let result = match &end.how {
+            Ending::NotStarted(message) => {
+                Err(DebugError::StartFailed { message: with_words(message, &output) })
+            }
+            Ending::Lost(how) => {
+                let output = output.text.trim().to_owned();
+                Err(DebugError::AdapterDied { session: session.clone(), how: how.clone(), output })
+            }
+            Ending::Plain | Ending::Asked => {
+                let note = live.end_reason.clone().or_else(|| end_note(end, live.plan.kind));
+                Ok(Completed { session, exit_code: end.exit_code, output, never_hit, note })
+            }
+        };
+        let is_news = waits.is_empty() && end.how != Ending::Asked && root == key;
+        let untold = is_news.then(|| result.clone());
+        let ending = match &result {
+            Ok(completed) => completed.note.clone().unwrap_or_else(|| "the program ended".to_owned()),
+            Err(error) => error.to_string(),
+        };
+        for wait in waits {
+            let _ = wait.reply.send(result.clone().map(|completed| Waited::Completed(Box::new(completed))));
+        }
+        if !stands_for_root {
+            self.remember(key, ending, end.exit_code, untold);
+        }
+        // Children do not outlive their parent's adapter.
+        for child in self.tree(key).into_iter().filter(|child| *child != key) {
+            self.feed(child, Input::Stop);
+        }
+    }
+
+    fn remember(
+        &mut self,
+        key: SessionKey,
+        ending: String,
+        exit_code: Option<i64>,
+        untold: Option<Result<Completed, DebugError>>,
+    ) {
+        let Some(mut status) = self.status_of(key) else { return };
+        status.phase = Phase::Terminated;
+        status.exit_code = exit_code;
+        status.end = Some(ending);
+        let output = self.sessions.get_mut(&key).filter(|live| live.root == key);
+        let output = output.map(|live| std::mem::take(&mut live.output));
+        self.ended.push_back(Ended { status, output, untold });
+        if self.ended.len() > MAX_REMEMBERED {
+            self.ended.pop_front();
+        }
+        let logs = self.ended.iter_mut().rev().filter(|ended| ended.output.is_some());
+        for old in logs.skip(MAX_LOGS) {
+            old.output = None;
+        }
+    }
+
+    /// Breakpoints that a tree could have hit and did not; log points never count as hit.
+    fn never_hit(&self, root: SessionKey) -> Vec<Breakpoint> {
+        let Some(live) = self.sessions.get(&root).filter(|live| !live.plan.no_debug) else {
+            return Vec::new();
+        };
+        let is_missed = |breakpoint: &Breakpoint| {
+            breakpoint.log_message.is_none()
+                && !live.hit.contains(&breakpoint.id)
+                && live.plan.adapter.serves_source(&breakpoint.path)
+        };
+        let mut missed: Vec<Breakpoint> = self.breakpoints.list().into_iter().filter(is_missed).collect();
+        for breakpoint in &mut missed {
+            breakpoint.message = Some(why_not_hit(breakpoint));
+        }
+        missed
+    }
+
+    /// When the next session is to be looked at that nobody may be using.
+    pub(super) fn next_idle(&self) -> Option<Instant> {
+        self.sessions.values().filter_map(idle_end).min()
+    }
+
+    /// Ends sessions that nobody used for too long. A wait is a use.
+    pub(super) fn end_idle(&mut self, now: Instant) {
+        let due = self.sessions.iter().filter(|(_, live)| idle_end(live).is_some_and(|end| end <= now));
+        for key in due.map(|(&key, _)| key).collect::<Vec<_>>() {
+            if self.waits.is_waited_for(key) {
+                self.note_use(key);
+                continue;
+            }
+            let Some(live) = self.sessions.get_mut(&key) else { continue };
+            let seconds = live.idle_limit.take().unwrap_or_default().as_secs_f64();
+            tracing::info!(session = %live.id, seconds, "nobody uses the debug session");
+            let time =
+                if seconds < 120.0 { format!("{seconds} s") } else { format!("{} minutes", seconds / 60.0) };
+            live.end_reason = Some(format!("the debug session was ended: nobody used it for {time}"));
+            self.stop_tree(key);
+        }
+    }
+
+    /// Where a session stands; also one that has ended.
+    pub(super) fn status(&mut self, session: Option<&SessionId>) -> Result<Status, DebugError> {
+        match self.resolve(session) {
+            Ok(key) => self.status_of(key).ok_or(DebugError::NoSession),
+            Err(error) => {
+                let is_meant = |ended: &&Ended| session.is_some_and(|id| ended.status.id == *id);
+                self.ended.iter().rev().find(is_meant).map(|ended| ended.status.clone()).ok_or(error)
+            }
+        }
+    }
+
+    /// Those that have ended, as far as remembered, then those that run; oldest first.
+    pub(super) fn statuses(&self) -> Vec<Status> {
+        let is_shown = |live: &Live| live.core.phase() != Phase::Terminated && !self.is_hidden(live);
+        let running = self.sessions.iter().filter(|(_, live)| is_shown(live));
+        let running = running.filter_map(|(&key, _)| self.status_of(key));
+        self.ended.iter().map(|ended| ended.status.clone()).chain(running).collect()
+    }
+
+    fn status_of(&self, key: SessionKey) -> Option<Status> {
+        let live = self.sessions.get(&key)?;
+        let argument = |name: &str| live.plan.arguments[name].as_str().map(str::to_owned);
+        let core = &live.core;
+        let last_stop = live.stops.get(&core.last_thread()).or(live.stops.values().next());
+        Some(Status {
+            id: live.id.clone(),
+            name: live.name.clone(),
+            parent: self.parent_id(live),
+            phase: core.phase(),
+            adapter: live.plan.adapter.name.clone(),
+            is_attached: live.plan.kind == StartKind::Attach,
+            program: argument("program").or_else(|| argument("module")),
+            cwd: argument("cwd"),
+            pid: core.pid().or(live.terminal.as_ref().map(|terminal| i64::from(terminal.pid))),
+            last_stop: last_stop.cloned().map(Box::new),
+            capabilities: core.capabilities().clone(),
+            needs_configuration_done: core.needs_configuration_done(),
+            has_terminal: live.terminal.is_some(),
+            exit_code: core.exit_code(),
+            end: None,
+            started_at: live.started_at,
+            last_used_at: live.last_used_at,
+        })
+    }
+
+    /// Part of what a tree printed.
+    pub(super) fn output(&mut self, wish: &OutputWish) -> Result<OutputPage, DebugError> {
+        let page = |log: &OutputLog| log.page(wish.since, &wish.categories, wish.max_bytes);
+        match self.resolve(wish.session.as_ref()) {
+            Ok(key) => {
+                let root = self.sessions.get(&key).map_or(key, |live| live.root);
+                let live = self.sessions.get(&root).ok_or(DebugError::NoSession)?;
+                Ok(page(&live.output))
+            }
+            Err(error) => {
+                let session = wish.session.as_ref();
+                let is_meant = |ended: &&Ended| {
+                    session.is_none_or(|id| ended.status.id == *id) && ended.output.is_some()
+                };
+                let ended = self.ended.iter().rev().find(is_meant);
+                ended.and_then(|ended| ended.output.as_ref()).map(page).ok_or(error)
+            }
+        }
+    }
+
+    /// Gives the program something to read.
+    pub(super) fn write_stdin(
+        &mut self,
+        session: Option<&SessionId>,
+        stdin: Stdin,
+    ) -> Result<(), DebugError> {
+        let key = self.resolve(session)?;
+        let root = self.sessions.get(&key).map_or(key, |live| live.root);
+        let tree = [key].into_iter().chain(self.tree(root));
+        let terminal = tree.filter_map(|key| self.sessions.get(&key)?.terminal.as_ref()).next();
+        terminal.ok_or(DebugError::NoTerminal)?.write(stdin)
+    }
+}
+
+/// The same plan for another session.
+fn again(mut plan: Plan) -> Plan {
+    match &mut plan.reach {
+        // By its mark the editor's session is known as this one.
+        Reach::Editor(_, Target::Start(start)) => start.start = uuid::Uuid::new_v4().to_string(),
+        Reach::Server(server) => server.address = Default::default(),
+        _ => {}
+    }
+    plan
+}
+
+/// When a session counts as used by nobody.
+fn idle_end(live: &Live) -> Option<Instant> {
+    let is_root = live.parent.is_none() && live.core.phase() != Phase::Terminated;
+    live.last_used.checked_add(live.idle_limit.filter(|_| is_root)?)
+}
+
+/// How it ended, when that is not plain.
+fn end_note(end: &End, kind: StartKind) -> Option<String> {
+    match (&end.how, kind, &end.signal) {
+        (Ending::Asked, StartKind::Launch, _) => Some("the debug session was stopped".to_owned()),
+        (Ending::Asked, StartKind::Attach, _) => {
+            Some("the debugger was detached; the program runs on".to_owned())
+        }
+        (_, _, Some(signal)) => Some(format!("the program was ended by {signal}")),
+        _ => None,
+    }
+}
+
+/// Why a program that has ended did not stop there.
+fn why_not_hit(breakpoint: &Breakpoint) -> String {
+    let Breakpoint { line, actual_line, condition, hit_condition, message, .. } = breakpoint;
+    if !breakpoint.verified {
+        let why = message.as_deref().unwrap_or("no code of it was loaded");
+        return format!("never bound: {why}");
+    }
+    let moved = actual_line.filter(|actual| actual != line);
+    let place =
+        moved.map_or_else(|| format!("line {line}"), |actual| format!("line {actual} (moved from {line})"));
+    match (condition, hit_condition) {
+        (None, None) => format!("{place} was never reached"),
+        (Some(condition), None) => {
+            format!("{place} was never reached while `{condition}` was true")
+        }
+        (_, Some(hits)) => format!("{place} was not reached often enough for the hit condition {hits}"),
+    }
+}
+
+/// A failure with the last of what was printed before it: the real cause is often there.
+fn with_words(message: &str, output: &OutputTail) -> String {
+    const MAX_WORDS: usize = 600;
+    let words = output.text.trim();
+    let words = &words[words.ceil_char_boundary(words.len().saturating_sub(MAX_WORDS))..];
+    if words.is_empty() { message.to_owned() } else { format!("{message}: {words}") }
+}

@@ -1,0 +1,264 @@
+//! The toolset `code`: reading code by meaning. Arguments in, verbs of the code engine, result out.
+
+mod render;
+pub mod schemas;
+pub mod truncate;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use self::render::{Rendered, Window as Lines};
+use crate::code::change::Wish;
+use crate::code::navigate::Direction;
+use crate::code::references::Wanted;
+use crate::tools::{Answer, Object, Spoken, ToolError};
+use crate::window::Window;
+
+/// How long a call may take unless it says otherwise.
+const TIMEOUT_S: f64 = 5.0;
+/// Tokens of code in one answer unless the call says otherwise.
+const MAX_TOKENS: usize = 10_000;
+/// References that come with their code unless the call says otherwise.
+const N_TEXTS: usize = 15;
+/// Places in one answer unless the call says otherwise.
+const N_SPOTS: usize = 50;
+/// Problems in one answer unless the call says otherwise.
+const N_PROBLEMS: usize = 100;
+
+/// Runs a tool on arguments that its schema allows. A cancelled call cancels what it asked of a server.
+pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: CancellationToken) -> Answer {
+    let answered = tokio::select! {
+        answered = answer(window, tool, arguments) => answered,
+        () = cancelled.cancelled() => Err(ToolError::new("interrupted", "The call was interrupted.")),
+    };
+    match answered {
+        Ok((object, text)) => Answer::Spoken(Spoken { texts: vec![text], object, is_error: false }),
+        Err(error) => Answer::Error(error),
+    }
+}
+
+/// What a tool answers: the structure, and a text that says the same in fewer tokens.
+pub async fn answer(window: &Window, tool: &str, arguments: Object) -> Result<(Object, String), ToolError> {
+    let folders: Vec<PathBuf> =
+        window.workspace().folders().iter().map(|folder| folder.path.clone()).collect();
+    let rendered = match tool {
+        "lcp_get_outline" => get_outline(window, &folders, arguments).await,
+        "lcp_read_symbol" => read_symbol(window, &folders, arguments).await,
+        "lcp_find_references" => find_references(window, &folders, arguments).await,
+        "lcp_get_diagnostics" => get_diagnostics(window, &folders, arguments).await,
+        "lcp_navigate" => navigate(window, &folders, arguments).await,
+        "lcp_rename" => rename(window, &folders, arguments).await,
+        "lcp_apply_edit" => apply_edit(window, &folders, arguments).await,
+        _ => Err(ToolError::new("unknown_tool", format!("There is no tool named {tool:?}."))),
+    };
+    rendered.map(|rendered| (rendered.object, rendered.text))
+}
+
+fn typed<T: DeserializeOwned>(arguments: Object) -> Result<T, ToolError> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| ToolError::new("invalid_arguments", format!("The arguments do not fit: {error}.")))
+}
+
+fn deadline(timeout: Option<f64>) -> Instant {
+    Instant::now() + Duration::from_secs_f64(timeout.unwrap_or(TIMEOUT_S).clamp(1.0, 300.0))
+}
+
+#[derive(Deserialize)]
+struct GetOutline {
+    file_path: String,
+    depth: Option<usize>,
+    format: Option<String>,
+    timeout: Option<f64>,
+}
+
+async fn get_outline(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, ToolError> {
+    let arguments: GetOutline = typed(arguments)?;
+    let outline =
+        window.code.outline(&window.workspace(), &arguments.file_path, deadline(arguments.timeout)).await?;
+    let as_lines = arguments.format.as_deref() == Some("lines");
+    Ok(render::outline(&outline, folders, arguments.depth, as_lines))
+}
+
+#[derive(Deserialize)]
+struct ReadSymbol {
+    file_path: String,
+    symbol_name: String,
+    line: Option<u32>,
+    start_line: Option<usize>,
+    end_line: Option<usize>,
+    max_tokens: Option<usize>,
+    timeout: Option<f64>,
+}
+
+async fn read_symbol(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, ToolError> {
+    let arguments: ReadSymbol = typed(arguments)?;
+    let outline =
+        window.code.outline(&window.workspace(), &arguments.file_path, deadline(arguments.timeout)).await?;
+    let chosen = outline.choose(&arguments.symbol_name, arguments.line)?;
+    let lines = Lines {
+        start: arguments.start_line,
+        end: arguments.end_line,
+        max_tokens: arguments.max_tokens.unwrap_or(MAX_TOKENS),
+    };
+    Ok(render::symbol(&outline, &chosen, folders, lines))
+}
+
+#[derive(Deserialize)]
+struct FindReferences {
+    symbol_name: String,
+    context_file: String,
+    line: Option<u32>,
+    include_declaration: Option<bool>,
+    limit: Option<usize>,
+    timeout: Option<f64>,
+}
+
+async fn find_references(
+    window: &Window,
+    folders: &[PathBuf],
+    arguments: Object,
+) -> Result<Rendered, ToolError> {
+    let arguments: FindReferences = typed(arguments)?;
+    let wanted = Wanted {
+        symbol: arguments.symbol_name,
+        context_file: arguments.context_file,
+        line: arguments.line,
+        with_declaration: arguments.include_declaration.unwrap_or(true),
+        n_texts: arguments.limit.unwrap_or(N_TEXTS),
+    };
+    let found = window.code.references(&window.workspace(), &wanted, deadline(arguments.timeout)).await?;
+    Ok(render::references(&found, folders))
+}
+
+#[derive(Deserialize)]
+struct GetDiagnostics {
+    file_path: Option<String>,
+    severity: Option<String>,
+    limit: Option<usize>,
+    timeout: Option<f64>,
+}
+
+async fn get_diagnostics(
+    window: &Window,
+    folders: &[PathBuf],
+    arguments: Object,
+) -> Result<Rendered, ToolError> {
+    let arguments: GetDiagnostics = typed(arguments)?;
+    let (workspace, deadline) = (window.workspace(), deadline(arguments.timeout));
+    let found = match &arguments.file_path {
+        Some(file) => window.code.file_problems(&workspace, file, deadline).await?,
+        None => window.code.all_problems(&workspace, deadline).await?,
+    };
+    let mildest = arguments.severity.as_deref().map_or(4, render::severity);
+    Ok(render::problems(&found, folders, mildest, arguments.limit.unwrap_or(N_PROBLEMS)))
+}
+
+#[derive(Deserialize)]
+struct Navigate {
+    to: String,
+    symbol_name: String,
+    context_file: Option<String>,
+    line: Option<u32>,
+    limit: Option<usize>,
+    timeout: Option<f64>,
+}
+
+async fn navigate(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, ToolError> {
+    let arguments: Navigate = typed(arguments)?;
+    let (workspace, deadline) = (window.workspace(), deadline(arguments.timeout));
+    let limit = arguments.limit.unwrap_or(N_SPOTS);
+    if arguments.to == "symbols" {
+        let found = window.code.project_symbols(&workspace, &arguments.symbol_name, deadline).await?;
+        return Ok(render::spots(&found, folders, limit));
+    }
+    let Some(context_file) = arguments.context_file else {
+        return Err(ToolError::new("invalid_arguments", "context_file is missing.")
+            .hint("Name a file that defines or uses the symbol; only `to: symbols` does without."));
+    };
+    let wanted = Wanted::place(arguments.symbol_name, context_file, arguments.line);
+    let found = match arguments.to.as_str() {
+        "hover" => {
+            let (told, found) = window.code.hover(&workspace, &wanted, deadline).await?;
+            return Ok(render::hover(&told, &found));
+        }
+        "callers" => window.code.calls(&workspace, &wanted, Direction::Callers, deadline).await?,
+        "callees" => window.code.calls(&workspace, &wanted, Direction::Callees, deadline).await?,
+        _ => window.code.definition(&workspace, &wanted, deadline).await?,
+    };
+    Ok(render::spots(&found, folders, limit))
+}
+
+#[derive(Deserialize)]
+struct Rename {
+    symbol_name: String,
+    context_file: String,
+    line: Option<u32>,
+    new_name: String,
+    apply: Option<String>,
+    timeout: Option<f64>,
+}
+
+async fn rename(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, ToolError> {
+    let arguments: Rename = typed(arguments)?;
+    let wanted = Wanted::place(arguments.symbol_name, arguments.context_file, arguments.line);
+    let deadline = deadline(arguments.timeout);
+    let renaming = window.code.renaming(&window.workspace(), &wanted, &arguments.new_name, deadline).await?;
+    let n_files = renaming.edits.len();
+    let more = match arguments.apply {
+        None => json!({
+            "symbol": renaming.symbol,
+            "token": renaming.token,
+            "applied": false,
+            "note": format!("Nothing is changed yet. To change {n_files} files call again with apply {:?}.", renaming.token),
+        }),
+        Some(token) if token != renaming.token => {
+            return Err(ToolError::new(
+                "changed_meanwhile",
+                "The preview is out of date; nothing was changed.",
+            )
+            .hint("Call without apply for a new preview."));
+        }
+        Some(_) => {
+            window.code.write(renaming.edits.clone()).await?;
+            json!({"symbol": renaming.symbol, "applied": true, "note": format!("{n_files} files were changed.")})
+        }
+    };
+    Ok(render::edits(&renaming.edits, folders, more))
+}
+
+#[derive(Deserialize)]
+struct ApplyEdit {
+    file_path: String,
+    edits: Vec<OneEdit>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OneEdit {
+    old_text: Option<String>,
+    start_line: Option<usize>,
+    end_line: Option<usize>,
+    new_text: String,
+}
+
+async fn apply_edit(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, ToolError> {
+    let arguments: ApplyEdit = typed(arguments)?;
+    if arguments.edits.is_empty() {
+        return Err(ToolError::new("invalid_arguments", "There are no edits.").hint("Give at least one."));
+    }
+    let wishes = arguments.edits.into_iter().map(|edit| Wish {
+        start_line: edit.start_line,
+        end_line: edit.end_line,
+        old_text: edit.old_text,
+        new_text: edit.new_text,
+    });
+    let edit = window.code.edit(&window.workspace(), &arguments.file_path, wishes.collect()).await?;
+    let n_lines = edit.new.lines().count();
+    window.code.write(vec![edit.clone()]).await?;
+    Ok(render::edits(&[edit], folders, json!({"n_lines": n_lines})))
+}

@@ -1,0 +1,425 @@
+//! CORE: what the engine found, as the structures of the document and as short texts beside them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::truncate::truncate;
+use crate::code::change::FileEdit;
+use crate::code::diagnostics::Problems;
+use crate::code::lsp::Range;
+use crate::code::navigate::Spots;
+use crate::code::outline::{Chosen, Outline, lines_with_comments};
+use crate::code::references::{Reference, References};
+use crate::code::symbols::Symbol;
+use crate::code::{Freshness, Source};
+use crate::tools::words::relative;
+use crate::tools::{Object, object};
+
+/// Documentation can be a manual.
+const MAX_HOVER_TOKENS: usize = 1_500;
+
+/// An answer: the structure, and a text that says the same in fewer tokens.
+pub(super) struct Rendered {
+    pub(super) object: Object,
+    pub(super) text: String,
+}
+
+fn shown_freshness(freshness: &Freshness) -> String {
+    match freshness {
+        Freshness::Settled => "settled".to_owned(),
+        Freshness::Indexing(what) => format!("indexing: {what}"),
+        Freshness::Stale => "stale".to_owned(),
+    }
+}
+
+/// Who says so, and a sentence when it is not a server.
+fn shown_source(source: &Source) -> (String, Option<String>) {
+    match source {
+        Source::Server(name) => (name.to_string(), None),
+        Source::TextSearch(why) => ("text_search".to_owned(), Some(format!("This is a text search: {why}."))),
+    }
+}
+
+/// The end of a text's first line: `(ty)`, and what keeps the answer from being final.
+fn origin(source: &Source, freshness: &Freshness) -> String {
+    let (name, _) = shown_source(source);
+    match freshness {
+        Freshness::Settled => format!("({name})"),
+        other => format!("({name}, {})", shown_freshness(other)),
+    }
+}
+
+fn answer(data: Value, source: &Source, freshness: &Freshness, notes: Vec<String>) -> (Object, String) {
+    let (name, why) = shown_source(source);
+    let notes: Vec<String> = why.into_iter().chain(notes).collect();
+    let note = notes.join(" ");
+    let mut object = object(json!({"success": true, "data": data}));
+    object.insert("freshness".to_owned(), shown_freshness(freshness).into());
+    object.insert("source".to_owned(), name.into());
+    if !note.is_empty() {
+        object.insert("note".to_owned(), note.clone().into());
+    }
+    (object, note)
+}
+
+fn with_note(text: &mut String, note: &str) {
+    if !note.is_empty() {
+        let _ = write!(text, "\n{note}");
+    }
+}
+
+/// How deep an outline goes.
+#[derive(Clone, Copy)]
+struct Depth {
+    levels: Option<usize>,
+}
+
+impl Depth {
+    /// Whether what `symbol`, on that level from 1, holds is shown.
+    fn opens(self, symbol: &Symbol, level: usize) -> bool {
+        match self.levels {
+            Some(levels) => level < levels,
+            // The inside of functions is for those who read them.
+            None => !symbol.is_code(),
+        }
+    }
+}
+
+/// The outline of a file. `as_lines`: the structure holds the text, too.
+pub(super) fn outline(
+    outline: &Outline,
+    folders: &[PathBuf],
+    levels: Option<usize>,
+    as_lines: bool,
+) -> Rendered {
+    let depth = Depth { levels };
+    let file = relative(&outline.subject.snapshot.path, folders);
+    let mut n_deeper = 0;
+    let data: Vec<Value> =
+        outline.symbols.iter().map(|symbol| structure(symbol, depth, 1, &mut n_deeper)).collect();
+    let mut lines = String::new();
+    list(&outline.symbols, depth, 1, &mut lines);
+    let n_lines = outline.text().n_lines();
+    let data = if as_lines { lines.trim_end().into() } else { Value::from(data) };
+    let (mut object, note) = answer(data, &outline.source, &outline.freshness, Vec::new());
+    object.insert("file".to_owned(), file.clone().into());
+    object.insert("n_lines".to_owned(), n_lines.into());
+    if n_deeper > 0 {
+        object.insert("n_deeper".to_owned(), n_deeper.into());
+    }
+    let origin = origin(&outline.source, &outline.freshness);
+    let mut text = format!("{file}: {n_lines} lines {origin}\n{}", lines.trim_end());
+    if outline.symbols.is_empty() {
+        text.push_str("no symbols");
+    }
+    if n_deeper > 0 {
+        let _ = write!(text, "\n({n_deeper} symbols lie deeper; ask with depth)");
+    }
+    with_note(&mut text, &note);
+    Rendered { object, text }
+}
+
+fn structure(symbol: &Symbol, depth: Depth, level: usize, n_deeper: &mut usize) -> Value {
+    let mut entry = object(json!({"name": symbol.name, "kind": symbol.kind, "range": range(&symbol.range)}));
+    if symbol.children.is_empty() {
+        return Value::Object(entry);
+    }
+    if depth.opens(symbol, level) {
+        let children: Vec<Value> =
+            symbol.children.iter().map(|child| structure(child, depth, level + 1, n_deeper)).collect();
+        entry.insert("children".to_owned(), children.into());
+    } else {
+        *n_deeper += crate::code::symbols::flatten(&symbol.children).len();
+    }
+    Value::Object(entry)
+}
+
+/// Lines count from 1 as everywhere, `character` from 0 as in the document.
+fn range(range: &Range) -> Value {
+    json!({
+        "start": {"line": range.start.line + 1, "character": range.start.character},
+        "end": {"line": range.end.line + 1, "character": range.end.character},
+    })
+}
+
+/// Each symbol on a line, its own lines first; short ones side by side.
+fn list(symbols: &[Symbol], depth: Depth, level: usize, text: &mut String) {
+    let indent = " ".repeat(level - 1);
+    let mut is_in_row = false;
+    for symbol in symbols {
+        let (start, end) = (symbol.range.start.line + 1, symbol.range.end.line + 1);
+        let opens = depth.opens(symbol, level) && !symbol.children.is_empty();
+        let is_small = start == end
+            && !opens
+            && matches!(symbol.kind, "variable" | "constant" | "field" | "property" | "enum member");
+        if is_small {
+            text.push_str(if is_in_row { ", " } else { &indent });
+            let _ = write!(text, "{start} {}", symbol.name);
+            is_in_row = true;
+            continue;
+        }
+        if std::mem::take(&mut is_in_row) {
+            text.push('\n');
+        }
+        let kind = if symbol.kind == "method" { "" } else { symbol.kind };
+        let space = if kind.is_empty() { "" } else { " " };
+        let _ = if start == end {
+            writeln!(text, "{indent}{start} {kind}{space}{}", symbol.name)
+        } else {
+            writeln!(text, "{indent}{start}-{end} {kind}{space}{}", symbol.name)
+        };
+        if opens {
+            list(&symbol.children, depth, level + 1, text);
+        }
+    }
+    if is_in_row {
+        text.push('\n');
+    }
+}
+
+/// Which lines of a symbol are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Window {
+    pub(super) start: Option<usize>,
+    pub(super) end: Option<usize>,
+    pub(super) max_tokens: usize,
+}
+
+/// The code of a symbol.
+pub(super) fn symbol(outline: &Outline, chosen: &Chosen, folders: &[PathBuf], window: Window) -> Rendered {
+    let (text, file) = (outline.text(), relative(&outline.subject.snapshot.path, folders));
+    let spans: Vec<(usize, usize)> =
+        chosen.symbols.iter().map(|symbol| lines_with_comments(text, symbol)).collect();
+    let first = spans.iter().map(|(first, _)| *first).min().unwrap_or_default();
+    let last = spans.iter().map(|(_, last)| *last).max().unwrap_or_default();
+    let is_part = window.start.is_some() || window.end.is_some();
+    let (code, start, end) = if is_part {
+        let start = window.start.map_or(first, |line| line - 1).clamp(first, last);
+        let end = window.end.map_or(last, |line| line - 1).clamp(start, last);
+        (text.lines(start, end).to_owned(), start, end)
+    } else {
+        let parts: Vec<&str> = spans.iter().map(|(first, last)| text.lines(*first, *last)).collect();
+        (parts.join("\n\n"), first, last)
+    };
+    let truncated = truncate(&code, window.max_tokens);
+    let mut notes = Vec::new();
+    if chosen.is_corrected {
+        notes.push(format!("The name was corrected to {}.", chosen.path));
+    }
+    if spans.len() > 1 && !is_part {
+        notes.push(format!("It is defined {} times; all of them are here.", spans.len()));
+    }
+    // Where several definitions are put together, lines of the text are not lines of the file.
+    let skipped = truncated.skipped.map(|(first, last)| match spans.len() {
+        1 => (start + first, start + last),
+        _ => (start, end),
+    });
+    if let Some((first, last)) = skipped {
+        notes.push(format!(
+            "Lines {} to {} are left out: read them with start_line and end_line.",
+            first + 1,
+            last + 1
+        ));
+    }
+    let (mut object, note) =
+        answer(truncated.text.clone().into(), &outline.source, &outline.freshness, notes);
+    let kind = chosen.symbols.first().map(|symbol| symbol.kind).unwrap_or_default();
+    object.extend(self::object(json!({
+        "file": file, "symbol": chosen.path, "kind": kind, "start_line": start + 1, "end_line": end + 1,
+    })));
+    if let Some((first, last)) = skipped {
+        object.insert("skipped".to_owned(), json!({"start_line": first + 1, "end_line": last + 1}));
+    }
+    let origin = origin(&outline.source, &outline.freshness);
+    let mut shown =
+        format!("{file}:{}-{} {kind} {} {origin}\n{}", start + 1, end + 1, chosen.path, truncated.text);
+    with_note(&mut shown, &note);
+    Rendered { object, text: shown }
+}
+
+/// The uses of a symbol.
+pub(super) fn references(found: &References, folders: &[PathBuf]) -> Rendered {
+    let mut data = Vec::new();
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    let mut more: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for reference in &found.all {
+        let file = relative(&reference.file, folders);
+        let Some((snippet, header)) = &reference.text else {
+            more.entry(file).or_default().push(reference.line);
+            continue;
+        };
+        data.push(entry(reference, &file, snippet, header.as_deref()));
+        let line = format!(" {}: {snippet}", reference.line);
+        match told.last_mut() {
+            Some((known, lines)) if *known == file => lines.push(line),
+            _ => told.push((file, vec![line])),
+        }
+    }
+    let mut notes = Vec::new();
+    if found.is_corrected {
+        notes.push(format!("The name was corrected to {}.", found.symbol));
+    }
+    notes.extend(found.note.clone());
+    if found.freshness != Freshness::Settled {
+        notes.push("Some may be missing: the server is still reading the project.".to_owned());
+    }
+    let (mut object, note) = answer(data.into(), &found.source, &found.freshness, notes);
+    object.insert("symbol".to_owned(), found.symbol.clone().into());
+    object.insert("total".to_owned(), found.all.len().into());
+    let n_files: std::collections::BTreeSet<&Path> =
+        found.all.iter().map(|reference| reference.file.as_path()).collect();
+    let mut text = format!(
+        "{} references to {} in {} files {}",
+        found.all.len(),
+        found.symbol,
+        n_files.len(),
+        origin(&found.source, &found.freshness)
+    );
+    for (file, lines) in told {
+        let _ = write!(text, "\n{file}\n{}", lines.join("\n"));
+    }
+    if !more.is_empty() {
+        text.push_str("\nfurther lines, without their code (limit tells more):");
+        for (file, lines) in &more {
+            let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+            let _ = write!(text, "\n{file} {}", lines.join(","));
+        }
+        object.insert("more".to_owned(), json!(more));
+    }
+    with_note(&mut text, &note);
+    Rendered { object, text }
+}
+
+fn entry(reference: &Reference, file: &str, snippet: &str, header: Option<&str>) -> Value {
+    let context = match header {
+        Some(header) => format!("{header} {snippet}"),
+        None => snippet.to_owned(),
+    };
+    json!({"file": file, "line": reference.line, "code_snippet": snippet, "context": context})
+}
+
+/// What is wrong, from the worst severity that is wanted.
+pub(super) fn problems(found: &Problems, folders: &[PathBuf], mildest: u8, limit: usize) -> Rendered {
+    let wanted: Vec<_> =
+        found.all.iter().filter(|problem| problem.diagnostic.severity.unwrap_or(1) <= mildest).collect();
+    let mut notes = found.notes.clone();
+    if wanted.len() > limit {
+        notes.push(format!("{} more are left out: raise limit.", wanted.len() - limit));
+    }
+    let (mut data, mut lines) = (Vec::new(), String::new());
+    for problem in wanted.iter().take(limit) {
+        let file = relative(&problem.file, folders);
+        let (line, severity) =
+            (problem.diagnostic.range.start.line + 1, severity_name(problem.diagnostic.severity));
+        let message = &problem.diagnostic.message;
+        let mut entry = object(json!({"file": file, "line": line, "severity": severity, "message": message}));
+        let code = match &problem.diagnostic.code {
+            Some(Value::String(code)) => Some(code.clone()),
+            Some(Value::Number(code)) => Some(code.to_string()),
+            _ => None,
+        };
+        let _ = write!(lines, "\n{file}:{line} {severity}: {message}");
+        if let Some(code) = code {
+            let _ = write!(lines, " [{code}]");
+            entry.insert("code".to_owned(), code.into());
+        }
+        data.push(Value::Object(entry));
+    }
+    let source = Source::Server(found.servers.join(", ").into());
+    let (mut object, note) = answer(data.into(), &source, &found.freshness, notes);
+    object.insert("total".to_owned(), wanted.len().into());
+    let mut text = format!("{} problems {}{lines}", wanted.len(), origin(&source, &found.freshness));
+    with_note(&mut text, &note);
+    Rendered { object, text }
+}
+
+/// Places, from a symbol or a search.
+pub(super) fn spots(found: &Spots, folders: &[PathBuf], limit: usize) -> Rendered {
+    let (mut data, mut text) = (Vec::new(), String::new());
+    for spot in found.all.iter().take(limit) {
+        let file = relative(&spot.file, folders);
+        let mut entry = object(json!({"file": file, "line": spot.line}));
+        let _ = write!(text, "\n{file}:{}", spot.line);
+        for (name, value) in
+            [("name", spot.name.as_deref()), ("kind", spot.kind), ("container", spot.container.as_deref())]
+        {
+            if let Some(value) = value {
+                entry.insert(name.to_owned(), value.into());
+            }
+        }
+        if let (Some(kind), Some(name)) = (spot.kind, &spot.name) {
+            let _ = write!(text, " {kind} {name}");
+        } else {
+            let _ = write!(text, " {}", spot.text);
+        }
+        if !spot.text.is_empty() {
+            entry.insert("code_snippet".to_owned(), spot.text.clone().into());
+        }
+        if !spot.calls.is_empty() {
+            let lines: Vec<String> = spot.calls.iter().map(u32::to_string).collect();
+            let _ = write!(text, " (calls in {})", lines.join(","));
+            entry.insert("calls".to_owned(), json!(spot.calls));
+        }
+        data.push(Value::Object(entry));
+    }
+    let mut notes = Vec::new();
+    if found.all.len() > limit {
+        notes.push(format!("{} more are left out: raise limit.", found.all.len() - limit));
+    }
+    let source = Source::Server(found.server.clone());
+    let (mut object, note) = answer(data.into(), &source, &found.freshness, notes);
+    object.insert("symbol".to_owned(), found.symbol.clone().into());
+    object.insert("total".to_owned(), found.all.len().into());
+    let mut text =
+        format!("{}: {} {}{text}", found.symbol, found.all.len(), origin(&source, &found.freshness));
+    with_note(&mut text, &note);
+    Rendered { object, text }
+}
+
+/// What a server tells of a symbol.
+pub(super) fn hover(told: &str, found: &Spots) -> Rendered {
+    let source = Source::Server(found.server.clone());
+    let told = truncate(told, MAX_HOVER_TOKENS).text;
+    let (mut object, note) = answer(told.as_str().into(), &source, &found.freshness, Vec::new());
+    object.insert("symbol".to_owned(), found.symbol.clone().into());
+    let mut text = format!("{} {}\n{told}", found.symbol, origin(&source, &found.freshness));
+    with_note(&mut text, &note);
+    Rendered { object, text }
+}
+
+/// Changed files, or those that would be.
+pub(super) fn edits(edits: &[FileEdit], folders: &[PathBuf], more: Value) -> Rendered {
+    let (mut data, mut text) = (Vec::new(), String::new());
+    for edit in edits {
+        let file = relative(&edit.path, folders);
+        let lines: Vec<String> = edit.lines.iter().map(u32::to_string).collect();
+        let _ = write!(text, "\n{file} {}", lines.join(","));
+        data.push(json!({"file": file, "lines": edit.lines}));
+    }
+    let mut object = object(json!({"success": true, "data": data}));
+    object.extend(self::object(more));
+    let note = object.get("note").and_then(Value::as_str).unwrap_or_default();
+    Rendered { text: format!("{note}{text}"), object }
+}
+
+fn severity_name(severity: Option<u8>) -> &'static str {
+    match severity {
+        Some(2) => "warning",
+        Some(3) => "information",
+        Some(4) => "hint",
+        _ => "error",
+    }
+}
+
+/// The number of a severity's name.
+pub(super) fn severity(name: &str) -> u8 {
+    match name {
+        "error" => 1,
+        "warning" => 2,
+        "information" => 3,
+        _ => 4,
+    }
+}

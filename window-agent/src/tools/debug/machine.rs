@@ -1,0 +1,183 @@
+//! Actions below the source: instructions, memory, modules, sources, and any request of the protocol.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::arguments::given;
+use super::{Call, Reply, details, text};
+use crate::debug::types::control::gates;
+use crate::tools::words::shorten;
+use crate::tools::{Object, ToolError, object};
+
+/// Modules, and sources, when the client does not say.
+const DEFAULT_COUNT: usize = 50;
+/// Characters of the text of a custom request's body; the structured result has all of it.
+const MAX_BODY_TEXT: usize = 8 * 1024;
+/// Bytes in a line of a dump, and lines of it.
+const DUMP: (usize, usize) = (16, 64);
+
+impl Call<'_> {
+    pub(super) async fn disassemble(&self) -> Result<Reply, ToolError> {
+        let arguments = &self.arguments;
+        let reference = match given(&arguments.memory_reference) {
+            Some(reference) => reference,
+            None => self.instruction_pointer().await?,
+        };
+        let mut asked = object(json!({
+            "memoryReference": reference,
+            "instructionCount": arguments.instruction_count,
+            "resolveSymbols": arguments.resolve_symbols.unwrap_or(true),
+        }));
+        details::insert(&mut asked, "offset", arguments.offset);
+        details::insert(&mut asked, "instructionOffset", arguments.instruction_offset);
+        let body = self.request("disassemble", asked, Some(gates::DISASSEMBLE)).await?;
+        let instructions = list_in(&body, "instructions");
+        let lines: Vec<String> = instructions.iter().map(text::instruction).collect();
+        let told = text::list("Disassembly", &lines, "There are no instructions.");
+        self.finish(Reply::new(told, json!({"disassembly": instructions}))).await
+    }
+
+    /// Where the program stopped, for an adapter that tells it.
+    async fn instruction_pointer(&self) -> Result<String, ToolError> {
+        let status = self.status().await?;
+        // What the adapter cannot do at all comes before what the stop lacks.
+        if status.capabilities.get(gates::DISASSEMBLE.capability) != Some(&Value::Bool(true)) {
+            return Err(super::fault::unsupported(gates::DISASSEMBLE.what));
+        }
+        let top = status.last_stop.as_deref().and_then(|stop| stop.call_stack.first());
+        top.and_then(|top| top.instruction_pointer.clone()).ok_or_else(|| {
+            ToolError::new(
+                "invalid_arguments",
+                "disassemble requires memory_reference unless the current stop location has an instruction \
+                 pointer reference",
+            )
+        })
+    }
+
+    pub(super) async fn read_memory(&self) -> Result<Reply, ToolError> {
+        let arguments = &self.arguments;
+        let reference = given(&arguments.memory_reference).unwrap_or_default();
+        let count = arguments.count.unwrap_or_default();
+        let mut asked = object(json!({"memoryReference": reference, "count": count}));
+        details::insert(&mut asked, "offset", arguments.offset);
+        let body = self.request("readMemory", asked, Some(gates::READ_MEMORY)).await?;
+        let address = body["address"].as_str().unwrap_or(&reference).to_owned();
+        let data = body["data"].as_str().unwrap_or_default();
+        let bytes = STANDARD.decode(data).unwrap_or_default();
+        let unreadable =
+            body["unreadableBytes"].as_u64().unwrap_or_else(|| count.saturating_sub(bytes.len()) as u64);
+        if bytes.is_empty() && count > 0 {
+            let problem = format!("{count} bytes at {address} cannot be read");
+            return Err(ToolError::new("adapter_refused", problem));
+        }
+        let told = format!("{} bytes at {address}, {unreadable} unreadable\n{}", bytes.len(), dump(&bytes));
+        let more = json!({"memoryAddress": address, "memoryData": data, "unreadableBytes": unreadable});
+        self.finish(Reply::new(told.trim_end(), more)).await
+    }
+
+    pub(super) async fn write_memory(&self) -> Result<Reply, ToolError> {
+        let arguments = &self.arguments;
+        let data = arguments.data.as_deref().unwrap_or_default();
+        let Ok(bytes) = STANDARD.decode(data) else {
+            return Err(ToolError::new("invalid_arguments", "data must be Base64"));
+        };
+        let reference = given(&arguments.memory_reference).unwrap_or_default();
+        let mut asked = object(json!({
+            "memoryReference": reference,
+            "data": data,
+            "allowPartial": arguments.allow_partial.unwrap_or(false),
+        }));
+        details::insert(&mut asked, "offset", arguments.offset);
+        let body = self.request("writeMemory", asked, Some(gates::WRITE_MEMORY)).await?;
+        let written = body["bytesWritten"].as_u64().unwrap_or(bytes.len() as u64);
+        let reply =
+            Reply::new(format!("{written} bytes written at {reference}"), json!({"bytesWritten": written}));
+        self.finish(reply).await
+    }
+
+    pub(super) async fn modules(&self) -> Result<Reply, ToolError> {
+        let arguments = &self.arguments;
+        let start = arguments.start_module.and_then(|start| usize::try_from(start).ok()).unwrap_or(0);
+        let count =
+            arguments.module_count.and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0);
+        let mut asked = Object::new();
+        details::insert(&mut asked, "startModule", arguments.start_module);
+        details::insert(&mut asked, "moduleCount", arguments.module_count);
+        let body = self.request("modules", asked, Some(gates::MODULES)).await?;
+        let all = list_in(&body, "modules");
+        let told_total = body["totalModules"].as_u64().and_then(|total| usize::try_from(total).ok());
+        // Some adapters do not page: they answer everything, from the first one on.
+        let is_whole = told_total.is_none_or(|total| all.len() >= total) && start > 0 && all.len() > start;
+        let rest = if is_whole { &all[start..] } else { &all[..] };
+        let total = told_total.unwrap_or(if is_whole || start == 0 { all.len() } else { start + all.len() });
+        let page: Vec<Value> = rest.iter().take(count.unwrap_or(DEFAULT_COUNT)).cloned().collect();
+        let lines: Vec<String> = page.iter().map(text::module).collect();
+        let mut told = text::list("Modules", &lines, "There are no modules.");
+        let next = start + page.len();
+        if total > next {
+            told.push_str(&format!("\n{} more; start_module {next} gives them.", total - next));
+        }
+        self.finish(Reply::new(told, json!({"modules": page, "total": total}))).await
+    }
+
+    pub(super) async fn loaded_sources(&self) -> Result<Reply, ToolError> {
+        let body = self.request("loadedSources", Object::new(), Some(gates::LOADED_SOURCES)).await?;
+        let all = list_in(&body, "sources");
+        let start = self.arguments.start.unwrap_or(0).min(all.len());
+        let count = self.arguments.count.filter(|count| *count > 0).unwrap_or(DEFAULT_COUNT);
+        let page: Vec<Value> = all[start..].iter().take(count).cloned().collect();
+        let lines: Vec<String> = page.iter().map(text::source).collect();
+        let mut told = text::list("Loaded sources", &lines, "There are no loaded sources.");
+        let next = start + page.len();
+        if all.len() > next {
+            told.push_str(&format!("\n{} more; start {next} gives them.", all.len() - next));
+        }
+        self.finish(Reply::new(told, json!({"sources": page, "total": all.len()}))).await
+    }
+
+    pub(super) async fn custom_request(&self) -> Result<Reply, ToolError> {
+        let command = given(&self.arguments.command).unwrap_or_default();
+        let arguments = self.arguments.arguments.clone().unwrap_or_default();
+        let body = self.request(&command, arguments, None).await?;
+        let told = if body.is_null() { format!("{command} is done.") } else { body.to_string() };
+        self.finish(Reply::new(shorten(&told, MAX_BODY_TEXT), json!({"customBody": body}))).await
+    }
+}
+
+fn list_in(body: &Value, name: &str) -> Vec<Value> {
+    body[name].as_array().cloned().unwrap_or_default()
+}
+
+/// Bytes as hexadecimal digits and characters.
+fn dump(bytes: &[u8]) -> String {
+    let (width, max_lines) = DUMP;
+    let line = |(idx, bytes): (usize, &[u8])| {
+        let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let shown =
+            |byte: &u8| if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '.' };
+        let chars: String = bytes.iter().map(shown).collect();
+        format!("{:04x}  {:<47}  {chars}\n", idx * width, digits.join(" "))
+    };
+    let mut text: String = bytes.chunks(width).enumerate().take(max_lines).map(line).collect();
+    if bytes.len() > width * max_lines {
+        text.push_str("...\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_shown_in_lines() {
+        assert_eq!(dump(b""), "");
+        assert_eq!(
+            dump(b"hello, world\0\x01\xff!more"),
+            "0000  68 65 6c 6c 6f 2c 20 77 6f 72 6c 64 00 01 ff 21  hello, world...!\n\
+             0010  6d 6f 72 65                                      more\n"
+        );
+        assert_eq!(dump(&[0; 2_000]).lines().count(), 65);
+    }
+}

@@ -1,0 +1,116 @@
+//! Actions that begin and end sessions, and list them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::arguments::given;
+use super::{Call, Reply, details, text};
+use crate::debug::adapters::wish::{Attach, Launch, Wish};
+use crate::debug::error::DebugError;
+use crate::debug::types::{Phase, Wait, Waited};
+use crate::tools::{ToolError, programs};
+
+/// How long a program that was started may run before the answer says that it runs.
+const FIRST_STOP: Duration = Duration::from_secs(5);
+
+impl Call<'_> {
+    pub(super) async fn launch(&self) -> Result<Reply, ToolError> {
+        let arguments = &self.arguments;
+        let cwd = match given(&arguments.cwd) {
+            Some(cwd) => Some(programs::folder(self.window, &cwd).await?),
+            None => None,
+        };
+        let program = given(&arguments.program).unwrap_or_default();
+        let program = programs::program(self.window, &program, cwd.as_deref()).await?;
+        let stop_on_entry = match arguments.stop_on_entry {
+            Some(stop_on_entry) => stop_on_entry,
+            None => !self.has_breakpoints().await,
+        };
+        let wish = Wish::Launch(Launch {
+            adapter: given(&arguments.adapter),
+            program,
+            args: arguments.args.clone().unwrap_or_default(),
+            cwd,
+            env: arguments.env.clone().unwrap_or_default(),
+            stop_on_entry,
+            terminal: false,
+        });
+        // A stop that was asked for is waited for.
+        let first = if stop_on_entry { arguments.timeout() } else { FIRST_STOP };
+        self.begin(wish, first).await
+    }
+
+    /// Whether anything was set that will stop a program.
+    async fn has_breakpoints(&self) -> bool {
+        let debugger = &self.window.debugger;
+        debugger.breakpoints().await.iter().any(|breakpoint| breakpoint.log_message.is_none())
+            || !debugger.triggers().await.is_empty()
+    }
+
+    pub(super) async fn attach(&self) -> Result<Reply, ToolError> {
+        let arguments = &self.arguments;
+        let cwd = match given(&arguments.cwd) {
+            Some(cwd) => Some(programs::folder(self.window, &cwd).await?),
+            None => None,
+        };
+        let wish = Wish::Attach(Attach {
+            adapter: given(&arguments.adapter),
+            pid: arguments.pid,
+            host: given(&arguments.host),
+            port: arguments.port,
+            cwd,
+        });
+        self.begin(wish, FIRST_STOP).await
+    }
+
+    async fn begin(&self, wish: Wish, first: Duration) -> Result<Reply, ToolError> {
+        let debugger = &self.window.debugger;
+        let start = debugger.configure(&wish).map_err(|error| self.fault(error))?;
+        let first = first.min(self.arguments.timeout());
+        let wait = Wait { timeout: first, ..self.wait() };
+        let mut waited = debugger.start(start, wait).await.map_err(|error| self.fault(error))?;
+        // A program that runs is an answer; an adapter that still starts is none, as long as there is time.
+        if let Waited::TimedOut { session, .. } = &waited
+            && let Ok(status) = debugger.status(Some(session)).await
+            && matches!(status.phase, Phase::Starting | Phase::Configuring)
+        {
+            let rest = self.arguments.timeout().saturating_sub(first);
+            let wait = Wait { timeout: rest, ..self.wait() };
+            waited = debugger.wait_stop(Some(session), wait).await.map_err(|error| self.fault(error))?;
+        }
+        let mut reply = self.about_wait(waited).await?;
+        let snapshot = &reply.details["snapshot"];
+        let adapter = snapshot["adapter"].as_str().unwrap_or_default().to_owned();
+        let id = snapshot["id"].as_str().unwrap_or_default();
+        reply.text = format!("Session {id} ({adapter}). {}", reply.text);
+        reply.details.insert("adapter".to_owned(), adapter.into());
+        Ok(reply)
+    }
+
+    pub(super) async fn terminate(&self) -> Result<Reply, ToolError> {
+        let debugger = &self.window.debugger;
+        let session = self.session();
+        let status = match debugger.status(session.as_ref()).await {
+            Ok(status) if status.phase != Phase::Terminated => status,
+            Ok(_) | Err(DebugError::NoSession) => {
+                return Ok(Reply::new("No debug session to terminate.", json!({})));
+            }
+            Err(error) => return Err(self.fault(error)),
+        };
+        // Errors of the adapter do not matter any more: the engine ends the session in any case.
+        let stopped = debugger.stop(Some(&status.id)).await;
+        let status = debugger.status(Some(&status.id)).await.unwrap_or(status);
+        let note = stopped.err().map(|error| format!(" ({error})")).unwrap_or_default();
+        let told = format!("Terminated{note}. {}", self.speaker.session(&status));
+        Ok(Reply::new(told, json!({})).with_snapshot(&self.shown(status)))
+    }
+
+    pub(super) async fn sessions(&self) -> Result<Reply, ToolError> {
+        let all = self.window.debugger.statuses().await;
+        let lines: Vec<String> = all.iter().map(|status| self.speaker.session(status)).collect();
+        let entries: Vec<Value> =
+            all.into_iter().map(|status| Value::Object(details::summary(&self.shown(status)))).collect();
+        Ok(Reply::new(text::list("Sessions", &lines, "No debug sessions."), json!({"sessions": entries})))
+    }
+}

@@ -1,0 +1,216 @@
+//! CORE: what the engine answers, as the text that people and models read.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::debug::types::control::{Status, Thread};
+use crate::debug::types::triggers::{Trigger, TriggerBreakpoint};
+use crate::debug::types::{Breakpoint, Frame, Phase, Scope, StopEvent, Variable};
+use crate::tools::words::{self, shorten};
+
+/// Characters of a value in a line of variables.
+const MAX_INLINE: usize = 80;
+/// Variables that a stop tells; `variables` tells the rest.
+const MAX_STOP_VARIABLES: usize = 20;
+/// Characters of a value in a list of variables.
+const MAX_LISTED: usize = 1_024;
+
+/// What the sentences need to know besides.
+#[derive(Clone, Debug)]
+pub(super) struct Speaker {
+    /// Folders of the window: paths inside them are told relative to them.
+    pub(super) folders: Vec<PathBuf>,
+}
+
+impl Speaker {
+    fn path(&self, path: &str) -> String {
+        words::relative(Path::new(path), &self.folders)
+    }
+
+    /// `price main.py:3`.
+    fn position(&self, function: Option<&str>, path: Option<&str>, line: Option<i64>) -> String {
+        let place = match (path.filter(|path| !path.is_empty()), line) {
+            (Some(path), Some(line)) => format!("{}:{line}", self.path(path)),
+            (Some(path), None) => self.path(path),
+            (None, _) => "no source".to_owned(),
+        };
+        match function.filter(|function| !function.is_empty()) {
+            Some(function) => format!("{place} in {function}"),
+            None => place,
+        }
+    }
+
+    /// Why and where a program stopped, and its variables there.
+    pub(super) fn stop(&self, stop: &StopEvent) -> String {
+        let top = stop.call_stack.first();
+        let function = top.map(|top| top.function_name.as_str());
+        let path = stop.source.as_ref().map(|source| source.path.as_str());
+        let position = self.position(function, path, stop.line);
+        let mut text = format!("Stopped at {position} ({}), thread {}.", reason(stop), stop.thread_id);
+        if let Some(why) = stop.text.as_ref().or(stop.description.as_ref()).filter(|why| **why != stop.reason)
+        {
+            text.push_str(&format!("\n{}", shorten(why, MAX_LISTED)));
+        }
+        if let Some(top) = top {
+            text.push_str(&format!("\nFrame {}", top.frame_id));
+        }
+        if let Some(scope) = &stop.top_frame_variables {
+            let shown: Vec<String> = scope.variables.iter().take(MAX_STOP_VARIABLES).map(inline).collect();
+            let n_more = scope.omitted + scope.variables.len().saturating_sub(MAX_STOP_VARIABLES);
+            let more = if n_more > 0 { format!(", and {n_more} more") } else { String::new() };
+            text.push_str(&format!(", {}: {}{more}", scope.scope_name, shown.join(", ")));
+        }
+        text
+    }
+
+    /// A session in a line.
+    pub(super) fn session(&self, status: &Status) -> String {
+        let mut text = format!("Session {} ({})", status.id, status.adapter);
+        if let Some(program) = &status.program {
+            text.push_str(&format!(", {}", self.path(program)));
+        }
+        text.push_str(&format!(": {}", super::details::phase(status.phase)));
+        if let Some(stop) = status.last_stop.as_deref().filter(|_| status.phase == Phase::Stopped) {
+            let path = stop.source.as_ref().map(|source| source.path.as_str());
+            let function = stop.call_stack.first().map(|top| top.function_name.as_str());
+            text.push_str(&format!(" at {} ({})", self.position(function, path, stop.line), reason(stop)));
+        }
+        if let Some(code) = status.exit_code {
+            text.push_str(&format!(", exit code {code}"));
+        }
+        text
+    }
+
+    /// A breakpoint on a line.
+    pub(super) fn breakpoint(&self, breakpoint: &Breakpoint) -> String {
+        let place = format!("{}:{}", self.path(&breakpoint.path.to_string_lossy()), breakpoint.line);
+        let mut text = format!("#{} {place}", breakpoint.id);
+        if let Some(line) = breakpoint.actual_line.filter(|line| *line != breakpoint.line) {
+            text.push_str(&format!(" (moved to line {line})"));
+        }
+        push_conditions(&mut text, breakpoint.condition.as_ref(), breakpoint.hit_condition.as_ref());
+        if let Some(message) = &breakpoint.log_message {
+            text.push_str(&format!(", logs {message:?}"));
+        }
+        push_state(&mut text, breakpoint.verified, breakpoint.message.as_ref());
+        text
+    }
+
+    /// A breakpoint on anything else.
+    pub(super) fn trigger(&self, breakpoint: &TriggerBreakpoint) -> String {
+        let what = match &breakpoint.trigger {
+            Trigger::Function { name } => format!("function {name}"),
+            other => other.describe().trim_start_matches("on ").to_owned(),
+        };
+        let mut text = format!("#{} {what}", breakpoint.id);
+        push_conditions(&mut text, breakpoint.condition.as_ref(), breakpoint.hit_condition.as_ref());
+        push_state(&mut text, breakpoint.verified, breakpoint.message.as_ref());
+        text
+    }
+
+    /// A frame in a line.
+    pub(super) fn frame(&self, frame: &Frame) -> String {
+        let place =
+            self.position(Some(&frame.function_name), Some(&frame.file_path), Some(frame.line_number));
+        match &frame.instruction_pointer {
+            Some(address) => format!("{} {place} [{address}]", frame.frame_id),
+            None => format!("{} {place}", frame.frame_id),
+        }
+    }
+}
+
+/// A list under a heading, or a sentence when it is empty.
+pub(super) fn list(heading: &str, lines: &[String], none: &str) -> String {
+    if lines.is_empty() { none.to_owned() } else { format!("{heading}:\n{}", lines.join("\n")) }
+}
+
+/// A thread in a line.
+pub(super) fn thread(thread: &Thread) -> String {
+    let state = if thread.is_stopped { "stopped" } else { "running" };
+    format!("{} {} ({state})", thread.id, thread.name)
+}
+
+/// A scope in a line.
+pub(super) fn scope(scope: &Scope) -> String {
+    let cost = if scope.expensive { " (expensive)" } else { "" };
+    format!("{}: variable_ref {}{cost}", scope.name, scope.variables_reference)
+}
+
+/// A variable in a line of its own.
+pub(super) fn variable(variable: &Variable) -> String {
+    let kind = variable.type_name.as_ref().map(|kind| format!(": {kind}")).unwrap_or_default();
+    let inside = match variable.variables_reference {
+        0 => String::new(),
+        reference => format!(" (variable_ref {reference})"),
+    };
+    format!("{}{kind} = {}{inside}", variable.name, shorten(&variable.value, MAX_LISTED))
+}
+
+/// A variable among others in a line.
+fn inline(variable: &Variable) -> String {
+    format!("{} = {}", variable.name, shorten(&variable.value.replace('\n', " "), MAX_INLINE))
+}
+
+/// An instruction in a line, from the protocol's object.
+pub(super) fn instruction(instruction: &Value) -> String {
+    let field = |name: &str| instruction[name].as_str().unwrap_or_default();
+    let mut text = field("address").to_owned();
+    for part in [field("instructionBytes"), field("instruction")] {
+        if !part.is_empty() {
+            text.push_str(&format!("  {part}"));
+        }
+    }
+    if let Some(symbol) = instruction["symbol"].as_str() {
+        text.push_str(&format!("  <{symbol}>"));
+    }
+    if let Some(line) = instruction["line"].as_i64() {
+        text.push_str(&format!("  line {line}"));
+    }
+    text
+}
+
+/// A module in a line, from the protocol's object.
+pub(super) fn module(module: &Value) -> String {
+    let id = module["id"].as_str().map_or_else(|| module["id"].to_string(), str::to_owned);
+    let name = module["name"].as_str().unwrap_or("?");
+    match module["path"].as_str().filter(|path| *path != name) {
+        Some(path) => format!("{id} {name} {path}"),
+        None => format!("{id} {name}"),
+    }
+}
+
+/// A source in a line, from the protocol's object.
+pub(super) fn source(source: &Value) -> String {
+    let name = source["path"].as_str().or(source["name"].as_str()).unwrap_or("?");
+    match source["sourceReference"].as_i64().filter(|reference| *reference > 0) {
+        Some(reference) => format!("{name} (source reference {reference})"),
+        None => name.to_owned(),
+    }
+}
+
+fn reason(stop: &StopEvent) -> String {
+    match &stop.hit_breakpoint_ids {
+        Some(ids) if !ids.is_empty() => {
+            let ids: Vec<String> = ids.iter().map(|id| format!("#{id}")).collect();
+            format!("{} {}", stop.reason, ids.join(", "))
+        }
+        _ => stop.reason.clone(),
+    }
+}
+
+fn push_conditions(text: &mut String, condition: Option<&String>, hit_condition: Option<&String>) {
+    if let Some(condition) = condition {
+        text.push_str(&format!(", if {condition}"));
+    }
+    if let Some(hits) = hit_condition {
+        text.push_str(&format!(", hits {hits}"));
+    }
+}
+
+fn push_state(text: &mut String, verified: bool, message: Option<&String>) {
+    text.push_str(if verified { ", verified" } else { ", not verified yet" });
+    if let Some(message) = message {
+        text.push_str(&format!(": {message}"));
+    }
+}

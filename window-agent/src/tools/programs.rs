@@ -1,0 +1,59 @@
+//! Programs as clients name them, started without a configuration.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::ToolError;
+use crate::debug::types::{Phase, SessionId};
+use crate::paths::{self, Given};
+use crate::window::Window;
+
+/// Waits until a session that is being started runs, or did not come to it: before that nothing can be paused.
+pub(super) async fn begun(window: &Window, session: Option<&SessionId>, timeout: Duration) {
+    let Ok(status) = window.debugger.status(session).await else { return };
+    let is_starting = |phase| matches!(phase, Phase::Starting | Phase::Configuring);
+    if !is_starting(status.phase) {
+        return;
+    }
+    let mut sessions = window.debugger.watch_sessions();
+    let begun = sessions.wait_for(|all| all.iter().all(|one| one.id != status.id || !is_starting(one.phase)));
+    let _ = tokio::time::timeout(timeout, begun).await;
+}
+
+/// The folder that `cwd` names: absolute, or relative to a folder of the window.
+pub(super) async fn folder(window: &Window, cwd: &str) -> Result<PathBuf, ToolError> {
+    let found = match paths::parse(cwd) {
+        Ok(Given::Absolute(path)) => Some(path),
+        Ok(Given::Relative(path)) => {
+            let joined = |folder: &crate::launch_config::variables::Folder| folder.path.join(&path);
+            window.workspace().folders().iter().map(joined).find(|path| path.is_dir())
+        }
+        Err(_) => None,
+    };
+    found.filter(|path| path.is_dir()).ok_or_else(|| {
+        let shown: String = cwd.chars().take(200).collect();
+        ToolError::new("folder_not_found", format!("There is no folder {shown:?} in this window."))
+            .hint("Give an absolute path, or one relative to the window's folder.")
+    })
+}
+
+/// The program that a client names: in `cwd`, else as any file of the window. A folder can be one (Go's packages).
+pub(super) async fn program(window: &Window, given: &str, cwd: Option<&Path>) -> Result<PathBuf, ToolError> {
+    let bases = || {
+        let folders =
+            window.workspace().folders().iter().map(|folder| folder.path.clone()).collect::<Vec<_>>();
+        cwd.map(Path::to_owned).into_iter().chain(folders)
+    };
+    match paths::parse(given) {
+        Ok(Given::Relative(path)) => {
+            let in_cwd = cwd.map(|cwd| cwd.join(&path)).filter(|path| path.is_file());
+            let package = || bases().map(|base| base.join(&path)).find(|path| path.is_dir());
+            if let Some(found) = in_cwd.or_else(package) {
+                return Ok(std::fs::canonicalize(&found).unwrap_or(found));
+            }
+        }
+        Ok(Given::Absolute(path)) if path.is_dir() => return Ok(path),
+        _ => {}
+    }
+    window.workspace().resolve_file(given).await
+}

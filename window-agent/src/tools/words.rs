@@ -1,0 +1,160 @@
+//! CORE: sentences and short forms that several toolsets use.
+
+use std::path::{Path, PathBuf};
+
+use crate::debug::types::{Breakpoint, Completed, OutputTail};
+
+/// Breakpoints that the end of a program tells about one by one.
+const MAX_TOLD: usize = 5;
+
+/// With a capital letter and a full stop.
+pub(super) fn sentence(text: &str) -> String {
+    let mut chars = text.trim_end().chars();
+    let mut sentence: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
+    if !sentence.ends_with(['.', '!', '?', '。', '！']) {
+        sentence.push('.');
+    }
+    sentence
+}
+
+/// The start of a text, with a mark when there is more.
+pub(super) fn shorten(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A path as people write it: relative to the folder of the window that it is in.
+pub(super) fn relative(path: &Path, folders: &[PathBuf]) -> String {
+    let inside = folders.iter().find_map(|folder| Some((folder, path.strip_prefix(folder).ok()?)));
+    match inside {
+        Some((folder, rest)) if folders.len() > 1 => {
+            let name = folder.file_name().map(Path::new).unwrap_or(folder);
+            name.join(rest).display().to_string()
+        }
+        Some((_, rest)) => rest.display().to_string(),
+        None => path.display().to_string(),
+    }
+}
+
+/// How a program ended, and why it never stopped where it was asked to.
+pub(super) fn end(completed: &Completed, folders: &[PathBuf]) -> String {
+    let mut text = match (&completed.note, completed.exit_code) {
+        (Some(note), _) => sentence(note),
+        (None, Some(code)) => format!("The program ended with exit code {code}."),
+        (None, None) => "The program ended.".to_owned(),
+    };
+    for breakpoint in completed.never_hit.iter().take(MAX_TOLD) {
+        text.push_str(&format!(" {}", never_hit(breakpoint, folders)));
+    }
+    let n_more = completed.never_hit.len().saturating_sub(MAX_TOLD);
+    if n_more > 0 {
+        text.push_str(&format!(" {n_more} more breakpoints were never hit."));
+    }
+    text
+}
+
+/// Why a breakpoint did not stop the program.
+pub(super) fn never_hit(breakpoint: &Breakpoint, folders: &[PathBuf]) -> String {
+    let place = format!("{}:{}", relative(&breakpoint.path, folders), breakpoint.line);
+    let why = match (&breakpoint.message, breakpoint.actual_line, breakpoint.verified) {
+        (Some(message), _, _) => sentence(message),
+        (None, Some(line), _) if line != breakpoint.line => format!("The debugger moved it to line {line}."),
+        (None, _, false) => "No debugger bound it to code.".to_owned(),
+        (None, _, true) if breakpoint.condition.is_some() || breakpoint.hit_condition.is_some() => {
+            "The line was not reached with its condition true.".to_owned()
+        }
+        (None, _, true) => "The line was not reached.".to_owned(),
+    };
+    format!("Breakpoint {} ({place}) was never hit: {}", breakpoint.id, lower_first(&why))
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect()
+}
+
+/// What a program printed in two pieces.
+pub(super) fn joined(before: OutputTail, after: OutputTail) -> OutputTail {
+    let omitted_bytes = before.omitted_bytes + after.omitted_bytes;
+    OutputTail { text: before.text + &after.text, omitted_bytes }
+}
+
+/// What a program printed, with a mark where the beginning is left out.
+pub(super) fn output(output: &OutputTail) -> String {
+    match output.omitted_bytes {
+        0 => output.text.clone(),
+        omitted => format!("[{omitted} bytes before this are left out]\n{}", output.text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::debug::types::SessionId;
+
+    fn check_end(never_hit: Vec<Breakpoint>, exit_code: Option<i64>, note: Option<&str>, expected: Expect) {
+        let completed = Completed {
+            session: SessionId("s".to_owned()),
+            exit_code,
+            output: OutputTail::default(),
+            never_hit,
+            note: note.map(str::to_owned),
+        };
+        expected.assert_eq(&end(&completed, &["/w".into()]));
+    }
+
+    #[test]
+    fn an_end_tells_why_a_program_did_not_stop() {
+        let breakpoint =
+            || Breakpoint { id: 3, path: "/w/src/main.py".into(), line: 9, ..Breakpoint::default() };
+        check_end(vec![], Some(0), None, expect!["The program ended with exit code 0."]);
+        check_end(
+            vec![],
+            Some(9),
+            Some("the debug session was stopped"),
+            expect!["The debug session was stopped."],
+        );
+        check_end(
+            vec![breakpoint()],
+            None,
+            None,
+            expect![
+                "The program ended. Breakpoint 3 (src/main.py:9) was never hit: no debugger bound it to code."
+            ],
+        );
+        check_end(
+            vec![
+                Breakpoint { verified: true, ..breakpoint() },
+                Breakpoint { verified: true, condition: Some("x > 3".to_owned()), ..breakpoint() },
+                Breakpoint { verified: true, actual_line: Some(12), ..breakpoint() },
+                Breakpoint { message: Some("Line 9 has no code".to_owned()), ..breakpoint() },
+            ],
+            Some(1),
+            None,
+            expect![
+                "The program ended with exit code 1. Breakpoint 3 (src/main.py:9) was never hit: the line was not reached. Breakpoint 3 (src/main.py:9) was never hit: the line was not reached with its condition true. Breakpoint 3 (src/main.py:9) was never hit: the debugger moved it to line 12. Breakpoint 3 (src/main.py:9) was never hit: line 9 has no code."
+            ],
+        );
+    }
+
+    #[test]
+    fn paths_are_told_as_people_write_them() {
+        let relative = |path: &str, folders: &[&str]| {
+            let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
+            super::relative(Path::new(path), &folders)
+        };
+        assert_eq!(relative("/w/a/b.py", &["/w"]), "a/b.py");
+        assert_eq!(relative("/v/b.py", &["/w"]), "/v/b.py");
+        assert_eq!(relative("/x/lib/b.py", &["/w/app", "/x/lib"]), "lib/b.py");
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_characters() {
+        assert_eq!(shorten("äöü", 3), "äöü");
+        assert_eq!(shorten("äöü", 2), "äö...");
+    }
+}

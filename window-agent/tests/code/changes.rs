@@ -1,0 +1,144 @@
+//! Renaming and editing: everything or nothing, and never on what has changed meanwhile.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+const LIB: &str = "def price(item):\r\n    return 3\r\n";
+const MAIN: &str = "from lib import price\n\nprint(price('ä'), price(2))\n";
+
+fn place() -> Place {
+    Place::new(&[("lib.py", LIB), ("main.py", MAIN)])
+}
+
+fn read(place: &Place, path: &str) -> String {
+    std::fs::read_to_string(place.root.join(path)).unwrap()
+}
+
+#[tokio::test]
+async fn a_rename_is_previewed_and_then_made() {
+    let place = place();
+    let arguments = |apply: Option<&str>| json!({"symbol_name": "price", "context_file": "main.py", "new_name": "cost", "apply": apply, "timeout": 60});
+    let preview = place.ok("lcp_rename", arguments(None)).await;
+    assert_eq!(
+        preview["data"],
+        json!([{"file": "lib.py", "lines": [1]}, {"file": "main.py", "lines": [1, 3]}])
+    );
+    assert_eq!(preview["applied"], false);
+    assert_eq!(read(&place, "main.py"), MAIN);
+    let token = preview["token"].as_str().unwrap();
+
+    place.write("main.py", format!("{MAIN}# more\n"));
+    let refused = place.call("lcp_rename", arguments(Some(token))).await;
+    assert_eq!(refused["code"], "changed_meanwhile");
+    assert_eq!(read(&place, "lib.py"), LIB);
+    place.write("main.py", MAIN);
+
+    let made = place.ok("lcp_rename", arguments(Some(token))).await;
+    assert_eq!(made["applied"], true);
+    assert_eq!(read(&place, "lib.py"), LIB.replace("price", "cost"));
+    assert_eq!(read(&place, "main.py"), MAIN.replace("price", "cost"));
+    let answer = place.ok("lcp_get_diagnostics", json!({"file_path": "main.py", "timeout": 60})).await;
+    assert_eq!(answer["total"], 0, "{answer}");
+    let mut left: Vec<_> =
+        std::fs::read_dir(&place.root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["lib.py", "main.py"], "nothing else stays");
+}
+
+#[tokio::test]
+async fn when_one_file_cannot_be_written_none_is() {
+    let place = place();
+    let arguments = |apply: Option<&str>| json!({"symbol_name": "price", "context_file": "lib.py", "new_name": "cost", "apply": apply, "timeout": 60});
+    std::fs::create_dir(place.root.join("sub")).unwrap();
+    place.write("sub/other.py", "from lib import price\n");
+    let preview = place.ok("lcp_rename", arguments(None)).await;
+    assert_eq!(preview["data"].as_array().unwrap().len(), 3);
+    // A mount point or a permission would do, too; for root only an unwritable kind of folder does.
+    std::fs::remove_dir_all(place.root.join("sub")).unwrap();
+    let refused = place.call("lcp_rename", arguments(preview["token"].as_str())).await;
+    assert_eq!(refused["status"], "error", "{refused}");
+    assert_eq!((read(&place, "lib.py"), read(&place, "main.py")), (LIB.to_owned(), MAIN.to_owned()));
+}
+
+#[tokio::test]
+async fn edits_are_made_where_they_fit() {
+    let place = place();
+    let edit = async |file: &str, edits: Value, expected: Expect| {
+        let answer = place.call("lcp_apply_edit", json!({"file_path": file, "edits": edits})).await;
+        expected.assert_eq(&format!("{answer}\n{:?}\n", read(&place, file)));
+    };
+    edit(
+        "lib.py",
+        json!([{"old_text": "return 3", "new_text": "x = 1\nreturn x"}]),
+        expect![[r#"
+        {"data":[{"file":"lib.py","lines":[2]}],"n_lines":3,"success":true}
+        "def price(item):\r\n    x = 1\r\nreturn x\r\n"
+    "#]],
+    )
+    .await;
+    edit("lib.py", json!([{"start_line": 2, "new_text": "    y = 2"}, {"start_line": 1, "end_line": 0, "new_text": "# first"}]), expect![[r##"
+        {"data":[{"file":"lib.py","lines":[1,2]}],"n_lines":4,"success":true}
+        "# first\r\ndef price(item):\r\n    y = 2\r\nreturn x\r\n"
+    "##]]).await;
+    edit("main.py", json!([{"old_text": "price", "new_text": "x"}]), expect![[r#"
+        {"code":"ambiguous_text","hint":"Give more of the lines around it, or name the lines with start_line and end_line.","message":"old_text is in the file more than once.","status":"error"}
+        "from lib import price\n\nprint(price('ä'), price(2))\n"
+    "#]]).await;
+    edit("main.py", json!([{"old_text": "nothing", "new_text": "x"}]), expect![[r#"
+        {"code":"text_not_found","hint":"Read the place again: the file may have changed.","message":"old_text is not in the file as it is now.","status":"error"}
+        "from lib import price\n\nprint(price('ä'), price(2))\n"
+    "#]]).await;
+    edit("main.py", json!([{"start_line": 9, "new_text": "x"}]), expect![[r#"
+        {"code":"invalid_range","hint":"Lines count from 1; both ends are replaced.","message":"Lines 9 to 9 are not in the file, which has 3 lines.","status":"error"}
+        "from lib import price\n\nprint(price('ä'), price(2))\n"
+    "#]]).await;
+    edit("main.py", json!([{"start_line": 1, "old_text": "from lib", "new_text": "x"}]), expect![[r#"
+        {"code":"changed_meanwhile","hint":"Read the lines again: the file has changed.","message":"Lines 1 to 1 do not hold old_text.","status":"error"}
+        "from lib import price\n\nprint(price('ä'), price(2))\n"
+    "#]]).await;
+    edit(
+        "main.py",
+        json!([{"start_line": 1, "end_line": 3, "new_text": "x"}, {"start_line": 3, "new_text": "y"}]),
+        expect![[r#"
+            {"code":"overlapping_edits","hint":"Make the edits one after the other.","message":"Two edits overlap at line 3; nothing was changed.","status":"error"}
+            "from lib import price\n\nprint(price('ä'), price(2))\n"
+        "#]],
+    )
+    .await;
+    edit(
+        "main.py",
+        json!([{"start_line": 2, "end_line": 3, "new_text": ""}]),
+        expect![[r#"
+        {"data":[{"file":"main.py","lines":[2]}],"n_lines":1,"success":true}
+        "from lib import price\n"
+    "#]],
+    )
+    .await;
+    edit("main.py", json!([]), expect![[r#"
+        {"code":"invalid_arguments","hint":"Give at least one.","message":"There are no edits.","status":"error"}
+        "from lib import price\n"
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn one_way_leads_to_another() {
+    let place = Place::new(&[
+        (
+            "lib.py",
+            "def price(item: str) -> int:\n    \"\"\"What a thing costs.\"\"\"\n    return len(item)\n",
+        ),
+        ("main.py", "from lib import price\n\n\ndef bill():\n    return price('a') + price('b')\n"),
+    ]);
+    let go = async |to: &str, name: &str, file: Option<&str>, expected: Expect| {
+        let arguments = json!({"to": to, "symbol_name": name, "context_file": file, "timeout": 60});
+        expected.assert_eq(&place.call("lcp_navigate", arguments).await.to_string());
+    };
+    go("definition", "price", Some("main.py"), expect![[r#"{"data":[{"code_snippet":"def price(item: str) -> int:","file":"lib.py","line":1}],"freshness":"settled","source":"ty","success":true,"symbol":"price","total":1}"#]]).await;
+    go("hover", "price", Some("main.py"), expect![[r#"{"data":"```python\ndef price(item: str) -> int\n```\n---\nWhat a thing costs.","freshness":"settled","source":"ty","success":true,"symbol":"price"}"#]]).await;
+    go("callers", "price", Some("lib.py"), expect![[r#"{"data":[{"calls":[5],"code_snippet":"def bill():","file":"main.py","kind":"function","line":4,"name":"bill"}],"freshness":"settled","source":"ty","success":true,"symbol":"price","total":1}"#]]).await;
+    go("callees", "bill", Some("main.py"), expect![[r#"{"data":[{"calls":[5],"code_snippet":"def price(item: str) -> int:","file":"lib.py","kind":"function","line":1,"name":"price"}],"freshness":"settled","source":"ty","success":true,"symbol":"bill","total":1}"#]]).await;
+    go("symbols", "pric", None, expect![[r#"{"data":[{"code_snippet":"def price(item: str) -> int:","file":"lib.py","kind":"function","line":1,"name":"price"}],"freshness":"settled","source":"ty","success":true,"symbol":"pric","total":1}"#]]).await;
+    go("definition", "price", None, expect![[r#"{"code":"invalid_arguments","hint":"Name a file that defines or uses the symbol; only `to: symbols` does without.","message":"context_file is missing.","status":"error"}"#]]).await;
+}

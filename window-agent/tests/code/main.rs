@@ -1,0 +1,11 @@
+//! The toolset `code` on real language servers: what a client sees, and what the servers say themselves.
+
+#![expect(clippy::unwrap_used, reason = "a failed set-up fails the test")]
+
+mod budget;
+mod changes;
+mod faults;
+mod languages;
+mod oracle;
+mod place;
+mod python;

@@ -1,0 +1,262 @@
+//! The tool `debug`: every action on a Python program.
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, Said};
+
+/// The id of the session that an answer is about.
+fn session(said: &Said) -> String {
+    said.value["snapshot"]["id"].as_str().unwrap_or_else(|| panic!("no snapshot: {said:#?}")).to_owned()
+}
+
+#[tokio::test]
+async fn a_program_is_debugged_from_breakpoint_to_end() {
+    let desk = Desk::open().await;
+    // Before any session.
+    let set = desk
+        .debug("set_breakpoint", json!({"file": "main.py", "line": 3, "condition": "item == 'bread'"}))
+        .await;
+    assert_eq!(set.value["breakpoints"][0]["line"], 3, "{set:#?}");
+    assert_eq!(set.value["breakpoints"][0]["condition"], "item == 'bread'");
+    assert!(set.text.contains("main.py:3, if item == 'bread', not verified yet"), "{}", set.text);
+
+    let launched = desk.debug("launch", json!({"program": "main.py"})).await;
+    assert_eq!(launched.value["adapter"], "debugpy", "{launched:#?}");
+    assert_eq!(launched.value["state"], "stopped");
+    let snapshot = &launched.value["snapshot"];
+    assert_eq!((&snapshot["status"], &snapshot["line"]), (&json!("stopped"), &json!(3)));
+    assert_eq!(snapshot["frameName"], "price");
+    assert_eq!(snapshot["source"]["path"], desk.path("main.py"));
+    assert_eq!(snapshot["needsConfigurationDone"], false);
+    assert!(launched.text.contains("main.py:3 in price (breakpoint #1)"), "{}", launched.text);
+    assert!(launched.text.contains("item = 'bread', quantity = 2, total = 8"), "{}", launched.text);
+
+    let stack = desk.debug("stack_trace", json!({})).await;
+    let names: Vec<&str> = stack.value["stackFrames"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|frame| frame["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["price", "<module>"]);
+    let top = desk.debug("stack_trace", json!({"levels": 1, "thread_id": snapshot["threadId"]})).await;
+    assert_eq!(top.value["stackFrames"].as_array().unwrap().len(), 1, "{top:#?}");
+    let threads = desk.debug("threads", json!({})).await;
+    assert_eq!(threads.value["threads"][0]["stopped"], true, "{threads:#?}");
+
+    let scopes = desk.debug("scopes", json!({})).await;
+    let locals = &scopes.value["scopes"][0]["variablesReference"];
+    assert!(locals.as_i64().unwrap() > 0, "{scopes:#?}");
+    let outer = &stack.value["stackFrames"][1]["id"];
+    desk.debug("scopes", json!({"frame_id": outer})).await;
+    for arguments in [json!({"scope_id": locals}), json!({"variable_ref": locals, "scope_id": 999})] {
+        let variables = desk.debug("variables", arguments).await;
+        assert!(variables.text.contains("total: int = 8"), "{}", variables.text);
+    }
+    let page = desk.debug("variables", json!({"scope_id": locals, "count": 1, "start": 1})).await;
+    assert_eq!(page.value["variables"].as_array().unwrap().len(), 1, "{page:#?}");
+
+    let evaluated = desk.debug("evaluate", json!({"expression": "total + 1"})).await;
+    assert_eq!(evaluated.value["evaluation"]["result"], "9", "{evaluated:#?}");
+    assert_eq!(evaluated.text, "9 (int)");
+    let evaluated =
+        desk.debug("evaluate", json!({"expression": "bill", "frame_id": outer, "context": "watch"})).await;
+    assert_eq!(evaluated.value["evaluation"]["result"], "6");
+
+    let stepped = desk.debug("step_out", json!({})).await;
+    assert_eq!((&stepped.value["state"], &stepped.value["timedOut"]), (&json!("stopped"), &json!(false)));
+    assert_eq!(stepped.value["snapshot"]["frameName"], "<module>");
+    assert_eq!(session(&stepped), session(&launched));
+
+    let removed = desk.debug("remove_breakpoint", json!({"file": "main.py", "line": 3})).await;
+    assert_eq!(removed.value["breakpoints"], json!([]));
+    let ended = desk.debug("continue", json!({})).await;
+    assert_eq!(ended.value["state"], "terminated");
+    assert!(ended.text.starts_with("The program ended with exit code 0."), "{}", ended.text);
+    assert!(ended.text.contains("bill: 14"), "{}", ended.text);
+    assert_eq!(ended.value["snapshot"]["exitCode"], 0, "{ended:#?}");
+}
+
+#[tokio::test]
+async fn a_program_without_breakpoints_stops_at_its_entry_and_is_stepped() {
+    let desk = Desk::open().await;
+    let launched = desk.debug("launch", json!({"program": "main.py", "timeout": 20})).await;
+    assert_eq!(
+        (&launched.value["snapshot"]["line"], &launched.value["state"]),
+        (&json!(1), &json!("stopped"))
+    );
+    // Hit counts, conditions and messages work on lines; a message does not stop.
+    desk.debug("set_breakpoint", json!({"file": "main.py", "line": 9, "hit_condition": "== 2"})).await;
+    let logged = desk
+        .debug("set_breakpoint", json!({"file": "main.py", "line": 2, "log_message": "buys {item}"}))
+        .await;
+    assert!(logged.text.contains("logs \"buys {item}\""), "{}", logged.text);
+    let stopped = desk.debug("continue", json!({})).await;
+    assert_eq!(stopped.value["snapshot"]["line"], 9, "{stopped:#?}");
+    let item = desk.debug("evaluate", json!({"expression": "item"})).await;
+    assert_eq!(item.value["evaluation"]["result"], "'bread'", "the second hit");
+    let inside = desk.debug("step_in", json!({})).await;
+    assert_eq!(
+        (&inside.value["snapshot"]["frameName"], &inside.value["snapshot"]["line"]),
+        (&json!("price"), &json!(2))
+    );
+    let over = desk.debug("step_over", json!({})).await;
+    assert_eq!(over.value["snapshot"]["line"], 3);
+    let output = desk.debug_until("output", json!({}), |said| said.text.contains("bread")).await;
+    assert!(output.value["output"].as_str().unwrap().contains("buys apple"), "{output:#?}");
+    let sessions = desk.debug("sessions", json!({})).await;
+    assert_eq!(sessions.value["sessions"].as_array().unwrap().len(), 1, "{sessions:#?}");
+    let ended = desk.debug("terminate", json!({})).await;
+    assert_eq!(ended.value["snapshot"]["status"], "terminated", "{ended:#?}");
+    let none = desk.debug("terminate", json!({})).await;
+    assert_eq!(none.text, "No debug session to terminate.");
+}
+
+#[tokio::test]
+async fn arguments_environment_and_folder_reach_the_program() {
+    let desk = Desk::open().await;
+    let launched = desk
+        .debug(
+            "launch",
+            json!({
+                "program": "../args.py", "cwd": "src", "args": ["x", "y z"], "env": {"MOOD": "fine"},
+                "adapter": "debugpy", "stop_on_entry": false,
+            }),
+        )
+        .await;
+    assert_eq!(launched.value["state"], "terminated", "{launched:#?}");
+    assert!(launched.text.contains("['x', 'y z'] fine src"), "{}", launched.text);
+}
+
+#[tokio::test]
+async fn a_running_program_is_paused_and_its_output_told_apart() {
+    let desk = Desk::open().await;
+    let launched = desk.debug("launch", json!({"program": "wait.py", "stop_on_entry": false})).await;
+    assert_eq!((&launched.value["state"], &launched.value["timedOut"]), (&json!("running"), &json!(true)));
+    let id = session(&launched);
+    let errors = desk
+        .debug_until("output", json!({"category": "stderr", "session": id}), |said| said.text.contains("two"))
+        .await;
+    assert!(!errors.text.contains("one"), "{}", errors.text);
+    let all = desk.debug("output", json!({"since": 0, "max_length": 10_000})).await;
+    assert!(all.text.contains("[stdout]\none") && all.text.contains("[stderr]\ntwo"), "{}", all.text);
+    let newer = desk.debug("output", json!({"since": all.value["outputCursor"]})).await;
+    assert_eq!(newer.value["output"], "", "{newer:#?}");
+
+    let running = desk.debug("continue", json!({"timeout": 5})).await;
+    assert_eq!((&running.value["state"], &running.value["timedOut"]), (&json!("running"), &json!(true)));
+    let paused = desk.debug("pause", json!({})).await;
+    assert_eq!(paused.value["snapshot"]["status"], "stopped", "{paused:#?}");
+    let again = desk.debug("pause", json!({})).await;
+    assert_eq!(again.value["snapshot"]["status"], "stopped", "{again:#?}");
+    std::fs::write(desk.path("go"), "").unwrap();
+    let ended = desk.debug("continue", json!({})).await;
+    assert!(ended.text.contains("went"), "{}", ended.text);
+}
+
+#[tokio::test]
+async fn functions_stop_programs_too() {
+    let desk = Desk::open().await;
+    let set =
+        desk.debug("set_breakpoint", json!({"function": "price", "condition": "item == 'bread'"})).await;
+    assert_eq!(set.value["functionBreakpoints"][0]["name"], "price", "{set:#?}");
+    let launched = desk.debug("launch", json!({"program": "main.py"})).await;
+    assert_eq!(launched.value["snapshot"]["frameName"], "price", "{launched:#?}");
+    let removed = desk.debug("remove_breakpoint", json!({"function": "price"})).await;
+    assert_eq!(removed.value["functionBreakpoints"], json!([]));
+    assert!(removed.text.contains("No function breakpoints are left."), "{}", removed.text);
+    let ended = desk.debug("continue", json!({})).await;
+    assert_eq!(ended.value["state"], "terminated");
+}
+
+#[tokio::test]
+async fn modules_come_in_pages_and_requests_of_any_kind_pass() {
+    let desk = Desk::open().await;
+    desk.debug("launch", json!({"program": "main.py"})).await;
+    let modules = desk.debug("modules", json!({})).await;
+    let all = modules.value["modules"].as_array().unwrap().clone();
+    assert!(!all.is_empty(), "{modules:#?}");
+    let page = desk.debug("modules", json!({"start_module": 0, "module_count": 1})).await;
+    assert_eq!(page.value["modules"].as_array().unwrap().len(), 1, "{page:#?}");
+    let top = &desk.debug("stack_trace", json!({})).await.value["stackFrames"][0]["id"].clone();
+    let custom = desk
+        .debug(
+            "custom_request",
+            json!({"command": "completions", "arguments": {"frameId": top, "text": "pri", "column": 4}}),
+        )
+        .await;
+    let labels: Vec<&Value> = custom.value["customBody"]["targets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|target| &target["label"])
+        .collect();
+    assert!(labels.contains(&&json!("print")), "{custom:#?}");
+}
+
+#[tokio::test]
+async fn two_sessions_run_side_by_side() {
+    let desk = Desk::open().await;
+    let first = session(&desk.debug("launch", json!({"program": "main.py"})).await);
+    let second = session(&desk.debug("launch", json!({"program": "crash.py"})).await);
+    assert_ne!(first, second);
+    let stepped = desk.debug("step_over", json!({"session": first})).await;
+    assert_eq!(session(&stepped), first);
+    let evaluated = desk.debug("evaluate", json!({"expression": "__file__", "session": first})).await;
+    assert!(evaluated.text.contains("main.py"), "{}", evaluated.text);
+    desk.debug("terminate", json!({"session": first})).await;
+    let rest = desk.debug("evaluate", json!({"expression": "__file__"})).await;
+    assert!(rest.text.contains("crash.py"), "{}", rest.text);
+}
+
+#[tokio::test]
+async fn an_end_says_which_breakpoints_were_never_hit() {
+    let desk = Desk::open().await;
+    desk.debug("set_breakpoint", json!({"file": "main.py", "line": 3, "condition": "total > 100"})).await;
+    let launched = desk.debug("launch", json!({"program": "main.py"})).await;
+    assert_eq!(launched.value["state"], "terminated");
+    assert!(
+        launched.text.contains("Breakpoint 1 (main.py:3) was never hit: line 3 was never reached while"),
+        "{}",
+        launched.text
+    );
+    assert_eq!(launched.value["breakpointsNotHit"][0]["line"], 3);
+}
+
+#[tokio::test]
+async fn an_exception_that_nobody_catches_is_told() {
+    let desk = Desk::open().await;
+    let launched = desk.debug("launch", json!({"program": "crash.py", "stop_on_entry": false})).await;
+    assert_eq!(launched.value["snapshot"]["stopReason"], "exception", "{launched:#?}");
+    assert!(launched.text.contains("division by zero"), "{}", launched.text);
+}
+
+#[tokio::test]
+async fn a_port_is_attached_to() {
+    let desk = Desk::open().await;
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let mut listening = std::process::Command::new(crate::support::python())
+        .args(["-Xfrozen_modules=off", "-m", "debugpy", "--listen", &port.to_string(), "--wait-for-client"])
+        .arg(desk.path("main.py"))
+        .current_dir(&desk.agent.root)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    desk.debug("set_breakpoint", json!({"file": "main.py", "line": 10})).await;
+    // It takes one connection, so that trying whether it listens would be the end of it.
+    let is_listening = || {
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        table.lines().any(|line| line.contains(&format!("0100007F:{port:04X} 00000000:0000 0A")))
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !is_listening() {
+        assert!(std::time::Instant::now() < deadline, "debugpy does not listen");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let attached = desk.debug("attach", json!({"port": port, "host": "127.0.0.1"})).await;
+    assert_eq!(attached.value["adapter"], "debugpy", "{attached:#?}");
+    assert_eq!(attached.value["snapshot"]["line"], 10);
+    let ended = desk.debug("continue", json!({})).await;
+    assert_eq!(ended.value["state"], "terminated", "{ended:#?}");
+    listening.wait().unwrap();
+}
