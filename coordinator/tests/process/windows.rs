@@ -7,8 +7,15 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::scene::{Answer, Scene, await_that};
 
-/// A window whose agent is this script; each run of it first adds its arguments to the file `runs`.
+/// A window whose agent is this script.
 fn window(scene: &Scene, script: &str) -> Child {
+    write_agent(scene, script);
+    open_window(scene)
+}
+
+/// An agent that is a script; each run of it first adds its arguments to the file `runs`.
+/// It is written before the first window opens: a program that is being written cannot be run.
+fn write_agent(scene: &Scene, script: &str) {
     let agent = scene.path("agent");
     let runs = scene.path("runs");
     let text = format!(
@@ -19,8 +26,11 @@ fn window(scene: &Scene, script: &str) -> Child {
     std::fs::write(&agent, text).unwrap();
     std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o700)).unwrap();
     std::fs::create_dir_all(scene.path("project")).unwrap();
+}
+
+fn open_window(scene: &Scene) -> Child {
     let mut command = scene.command(&["window", "--name", "my api"]);
-    command.arg(scene.path("project")).env("BATON_AGENT_BIN", agent);
+    command.arg(scene.path("project")).env("BATON_AGENT_BIN", scene.path("agent"));
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -81,7 +91,8 @@ fn an_agent_that_does_not_end_is_ended() {
 #[test]
 fn two_windows_on_one_folder_have_two_ids() {
     let scene = Scene::new();
-    let mut windows = [window(&scene, "cat"), window(&scene, "cat")];
+    write_agent(&scene, "cat");
+    let mut windows = [open_window(&scene), open_window(&scene)];
     await_that("both agents run", || runs(&scene).len() == 2);
     let runs = runs(&scene);
     assert_ne!(runs[0], runs[1]);
