@@ -12,7 +12,7 @@ use baton_link::home::HOME_VARIABLE;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::process::Program;
+use crate::process::{Program, text_of};
 
 /// The table of this build.
 const TABLE: &str = include_str!("servers.json");
@@ -200,9 +200,23 @@ fn find_program(spec: &ServerSpec, places: &Places, root: &Path, folder: &Path) 
             });
         }
         let path = which::which_in(parts.first()?, search.as_ref(), root).ok()?;
+        if !is_program(&path) {
+            return None;
+        }
         let args = parts.drain(..).skip(1).map(OsString::from).collect();
         Some(Program { path, args, ..Program::default() })
     })
+}
+
+/// Whether there is a program: rustup puts a name on the search path for every component that it knows of, installed
+/// or not.
+fn is_program(path: &Path) -> bool {
+    match (path.canonicalize(), path.file_stem()) {
+        (Ok(real), Some(name)) if real.file_stem().is_some_and(|real| real == "rustup") => {
+            text_of(&real, &["which".as_ref(), name]).is_some_and(|said| Path::new(said.trim()).is_file())
+        }
+        _ => true,
+    }
 }
 
 fn read_config(path: &Path) -> Result<Option<Vec<ServerSpec>>, String> {
