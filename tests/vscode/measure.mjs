@@ -11,8 +11,6 @@ import { Editor, until } from './editor.mjs';
 const N_WINDOWS = 5;
 const N_TAKEOVERS = 20;
 const N_STARTS = 10;
-/** Windows are left alone for so long before their memory is looked at. */
-const REST_MS = 8_000;
 
 const rows = [];
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
@@ -36,10 +34,19 @@ class Plain extends Editor {
     }
 }
 
+/** VS Code with a Baton that the probe activates, at its time. */
+class Later extends Editor {
+    installExtensions(options) {
+        super.installExtensions(options);
+        const manifest = path.join(this.run, 'ext/baton.baton-0.1.0/package.json');
+        const text = JSON.parse(fs.readFileSync(manifest, 'utf8'));
+        fs.writeFileSync(manifest, JSON.stringify({ ...text, activationEvents: [] }));
+    }
+}
+
 /** Opens the windows of a new editor; gives it with what the opening took, by what came. */
-async function openAll(Kind, expected) {
-    const probe = fs.mkdtempSync(path.join(os.tmpdir(), 'baton-probe-'));
-    const editor = await Kind.start({ extensions: ['probe'], env: { PROBE_FOLDER: probe } });
+async function openAll(Kind, expected, env = {}) {
+    const editor = await Kind.start({ extensions: ['probe'], env });
     const took = expected.map(() => []);
     const windows = [];
     try {
@@ -56,42 +63,52 @@ async function openAll(Kind, expected) {
         await editor.stop();
         throw error;
     }
-    return { editor, windows, took, probe };
+    return { editor, windows, took };
 }
 
-/** Memory of every extension host, in MB: what lives on its heap, and what the process occupies. */
-async function memory(probe, n) {
-    await new Promise((resolve) => setTimeout(resolve, REST_MS));
-    fs.writeFileSync(path.join(probe, 'ask'), '');
-    const answers = () => fs.readdirSync(probe).filter((name) => name.endsWith('.json'));
-    await until('every extension host answers', () => answers().length >= n);
-    const usages = answers().map((name) => JSON.parse(fs.readFileSync(path.join(probe, name), 'utf8')));
-    fs.rmSync(probe, { recursive: true });
-    const of = (usage) => ({ heap: (usage.heapUsed + usage.external) / 1e6, rss: usage.rss / 1e6 });
-    return usages.map(of);
+/**
+ * What the activation adds to the memory of an extension host, in MB, by host: what lives on its heap, and what the
+ * process occupies. Hosts differ by more than that from each other, so each is compared with itself, less what it
+ * grows by in the same time without an activation.
+ */
+async function measureMemory() {
+    const probe = fs.mkdtempSync(path.join(os.tmpdir(), 'baton-probe-'));
+    const { editor } = await openAll(Later, ['Probe: started'], { PROBE_FOLDER: probe });
+    try {
+        const answers = () => fs.readdirSync(probe).filter((name) => name.endsWith('.json'));
+        await until('every extension host has looked', () => answers().length >= N_WINDOWS);
+        const hosts = answers().map((name) => JSON.parse(fs.readFileSync(path.join(probe, name), 'utf8')));
+        const added = (of) => hosts.map((looks) => {
+            const [early, before, after, late] = looks.map((usage) => of(usage) / 1e6);
+            return after - before - (before - early + late - after) / 2;
+        });
+        const heap = (usage) => usage.heapUsed + usage.external;
+        row('memory added to an extension host: heap after a collection', '8 MB', added(heap), 'MB', 1);
+        row('memory added to an extension host: resident', '8 MB', added((usage) => usage.rss), 'MB', 1);
+    } finally {
+        await editor.stop();
+        fs.rmSync(probe, { recursive: true });
+    }
 }
 
 async function measure() {
     console.error('windows without Baton ...');
     const plain = await openAll(Plain, ['Probe: started']);
-    const without = await memory(plain.probe, N_WINDOWS).finally(() => plain.editor.stop());
+    await plain.editor.stop();
+    console.error('windows with Baton activated late ...');
+    await measureMemory();
     console.error('windows with Baton ...');
-    const { editor, windows, took, probe } = await openAll(Editor, ['Probe: started', /Baton: (live|standby)/]);
+    const { editor, windows, took } = await openAll(Editor, ['Probe: started', /Baton: (live|standby)/]);
     try {
         const [started, registered] = took;
         row('workbench ready to an empty extension started, without Baton', '-', plain.took[0]);
         row('the same with Baton beside it', '-', started);
         row('from there to this window registered', '1 s', registered.map((ms, n) => ms - started[n]));
         row('activation, time of the extension host', '50 ms', activations(editor), 'ms', 1);
-        const added = (kind) => (usage) => usage[kind] - median(without.map((usage) => usage[kind]));
-        const hosts = await memory(probe, N_WINDOWS);
-        row('memory added to the extension host: heap after a collection', '8 MB', hosts.map(added('heap')), 'MB', 1);
-        row('memory added to the extension host: resident', '8 MB', hosts.map(added('rss')), 'MB', 1);
         await measureTakeovers(windows);
         await measureStarts(editor, windows);
     } finally {
         await editor.stop();
-        fs.rmSync(probe, { recursive: true, force: true });
     }
     table();
 }

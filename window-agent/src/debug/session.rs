@@ -41,6 +41,9 @@ const START_ERROR_GRACE: Duration = Duration::from_millis(150);
 /// How long `terminated` may come after `exited`.
 const TERMINATED_GRACE: Duration = Duration::from_secs(2);
 
+/// How long after the program goes on a question that was asked before may still be answered: some adapters forget it.
+const OVERTAKEN_GRACE: Duration = Duration::from_secs(4);
+
 /// Names a request of the engine; its answer carries it.
 pub(crate) type Ticket = u64;
 
@@ -202,6 +205,8 @@ pub(crate) struct Session {
     /// `terminated` came, and `exited` may still.
     terminated: bool,
     deadline: Option<(Instant, Ending)>,
+    /// When to give up on the engine's requests up to this `seq`, which a resume has overtaken.
+    overtaken: VecDeque<(Instant, i64)>,
     outputs: VecDeque<Output>,
 }
 
@@ -242,6 +247,7 @@ impl Session {
             runs_in_terminal: false,
             terminated: false,
             deadline: None,
+            overtaken: VecDeque::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -272,7 +278,7 @@ impl Session {
             Input::Request { ticket, command, arguments } => {
                 self.send(command, arguments, Purpose::Ticket(ticket));
             }
-            Input::Resume { thread_id, how } => self.on_resume(thread_id, how),
+            Input::Resume { thread_id, how } => self.on_resume(now, thread_id, how),
             Input::Pause { thread_id } => self.on_pause(thread_id),
             Input::Reply { request_seq, command, result } => self.reply(request_seq, command, result),
             Input::Stop => self.on_stop(now),
@@ -286,6 +292,9 @@ impl Session {
             && let Some((_, ending)) = self.deadline.take()
         {
             self.end(ending);
+        }
+        while let Some((_, last_seq)) = self.overtaken.pop_front_if(|(at, _)| *at <= now) {
+            self.give_up_asking(last_seq);
         }
         let due: Vec<u64> = self
             .captures
@@ -301,7 +310,8 @@ impl Session {
     /// When to call [`Session::handle_timeout`] at the latest.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let captures = self.captures.iter().map(|capture| capture.deadline);
-        captures.chain(self.deadline.iter().map(|(at, _)| *at)).min()
+        let overtaken = self.overtaken.front().map(|(at, _)| *at);
+        captures.chain(self.deadline.iter().map(|(at, _)| *at)).chain(overtaken).min()
     }
 
     /// The next thing to do.

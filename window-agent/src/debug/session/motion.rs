@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::capture::{self, Capture, Step};
-use super::{Output, Phase, Purpose, Session, Started};
+use super::{OVERTAKEN_GRACE, Output, Phase, Purpose, Session, Started};
 use crate::debug::adapters::Plan;
 use crate::debug::breakpoints::triggers::CRASH_ID;
 use crate::debug::dap::Response;
@@ -193,7 +193,7 @@ impl Session {
         self.outputs.push_back(Output::Stopped(Box::new(captured)));
     }
 
-    pub(super) fn on_resume(&mut self, thread_id: i64, how: Motion) {
+    pub(super) fn on_resume(&mut self, now: Instant, thread_id: i64, how: Motion) {
         let before = self.stopped.clone();
         let is_alone = how.is_single || !self.stopped.all;
         if is_alone {
@@ -209,6 +209,7 @@ impl Session {
         if self.stopped.threads.is_empty() {
             self.phase = Phase::Running;
             self.stopped.all = false;
+            self.overtaken.push_back((now + OVERTAKEN_GRACE, self.last_seq));
         }
         self.owes_continued = true;
         self.unconfirmed = Some((thread_id, is_alone));
@@ -218,6 +219,18 @@ impl Session {
         let mut arguments = how.arguments;
         arguments["threadId"] = json!(thread_id);
         self.send(how.command, arguments, Purpose::Resume { thread_id, before });
+    }
+
+    /// A program that goes on takes the frames along that a question was about; debugpy then never answers it.
+    pub(super) fn give_up_asking(&mut self, last_seq: i64) {
+        let is_asked =
+            |seq: &i64, purpose: &mut Purpose| *seq <= last_seq && matches!(purpose, Purpose::Ticket(_));
+        for (_, purpose) in self.pending.extract_if(.., is_asked) {
+            if let Purpose::Ticket(ticket) = purpose {
+                let result = Err("the program went on before this was answered".to_owned());
+                self.outputs.push_back(Output::Answer { ticket, result });
+            }
+        }
     }
 
     pub(super) fn on_pause(&mut self, thread_id: i64) {
@@ -239,6 +252,7 @@ impl Session {
             self.stopped = before;
             self.left_behind.clear();
             self.owes_continued = false;
+            self.overtaken.retain(|(_, last_seq)| last_seq + 1 != response.request_seq);
             let message = response.error_text();
             self.outputs.push_back(Output::ResumeRefused { thread_id, message });
         }

@@ -432,6 +432,52 @@ fn a_refused_resume_leaves_the_program_stopped() {
 }
 
 #[test]
+fn a_question_that_a_resume_overtakes_is_given_up_in_time() {
+    check_after_stop(
+        &["ask threads", "continue 1", "ok 9", "after 3999", "after 1", "ok 8"],
+        expect![[r#"
+            ask threads
+                8 threads {}
+            continue 1
+                9 continue {"threadId":1}
+            ok 9
+                Resumed { thread_id: None }
+            after 3999
+            after 1
+                answer 2: Err("the program went on before this was answered")
+            ok 8
+        "#]],
+    );
+    // In time, or about a program that did not go on after all, it is answered.
+    check_after_stop(
+        &["ask threads", "continue 1", "ok 8", "after 4000"],
+        expect![[r#"
+            ask threads
+                8 threads {}
+            continue 1
+                9 continue {"threadId":1}
+            ok 8
+                answer 2: Ok(Object {})
+            after 4000
+        "#]],
+    );
+    check_after_stop(
+        &["ask threads", "continue 1", "no 9 not now", "after 4000", "ok 8"],
+        expect![[r#"
+            ask threads
+                8 threads {}
+            continue 1
+                9 continue {"threadId":1}
+            no 9 not now
+                ResumeRefused { thread_id: 1, message: "not now" }
+            after 4000
+            ok 8
+                answer 2: Ok(Object {})
+        "#]],
+    );
+}
+
+#[test]
 fn exceptions_are_asked_for_and_slow_answers_are_not_waited_for() {
     let stopped = r#"event stopped {"reason": "exception", "threadId": 1}"#;
     check_after_stop(
