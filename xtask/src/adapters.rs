@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::install::{self, DEBUGPY, MCP_1, TYPESCRIPT};
-use crate::run::{cache, command, shown};
+use crate::run::{cache, command, shown, shown_again};
 use crate::task::{PROGRAMS, build, built, cargo};
 
 /// Installs all adapters with the agent that was built, and what builds the programs of the tests.
@@ -22,7 +22,7 @@ pub(crate) fn test() -> Result<()> {
     // The whole workspace, so that nothing is compiled twice; two at a time, for each runs a compiler, a debugger
     // and a program.
     let arguments = ["test", "--workspace", "--test", "adapters", "--", "--test-threads", "2"];
-    shown("the tests of the debug adapters", with_tools(&mut cargo(&arguments))?)
+    shown_again("the tests of the debug adapters", with_tools(&mut cargo(&arguments))?)
 }
 
 /// `cargo xtask demo --adapters`.

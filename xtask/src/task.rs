@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
 use crate::install::{self, AI_CLIENTS, DEBUGPY, MCP_1, MCP_2, MCP_PROXY, NODE_CLIENTS, SUPERGATEWAY};
-use crate::run::{cache, command, output_of, root, say, shown};
+use crate::run::{cache, command, is_ci, output_of, root, say, shown};
 use crate::{adapters, windows};
 
 /// A part of `cargo xtask test`.
@@ -184,6 +184,10 @@ fn test_command(suites: &[Suite]) -> Command {
     } else {
         cargo(&["test", "--no-fail-fast"])
     };
+    if has_nextest && is_ci() {
+        // The summary lists what passed at the second try only, as FLAKY.
+        test.args(["--retries", "1"]);
+    }
     test.arg("--workspace");
     if !suites.is_empty() && !suites.contains(&Suite::Unit) {
         let targets = suites.iter().filter_map(|suite| match suite {

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::install::{DEBUGPY, MCP_1, NODE_CLIENTS, clear, is_current, node, node_home, write_stamp};
-use crate::run::{cache, command, logged, output_of, root, say, shown};
+use crate::run::{cache, command, logged, output_of, root, say, shown, shown_again};
 
 /// VS Code 1.139.1 with its workbench, from npm.
 const CODE_SERVER: &str = "code-server@4.139.1";
@@ -51,10 +51,20 @@ pub(crate) fn test() -> Result<()> {
     say("running the tests in real windows");
     // One after the other: each has a browser and several extension hosts of its own.
     // Whatever a test that failed left open, a file ends with its last test.
-    let arguments = ["--test", "--test-concurrency=1", "--test-force-exit", "--test-reporter=spec"];
-    let mut tests = command(node());
-    tests.env("BATON_TEST_BIN", target.join("debug")).env("BATON_TEST_VSIX", vsix);
-    shown("the window tests", tests.args(arguments).args(files))
+    let arguments = ["--test", "--test-force-exit", "--test-reporter=spec"];
+    let mut failed = Vec::new();
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut tests = command(node());
+        tests.env("BATON_TEST_BIN", target.join("debug")).env("BATON_TEST_VSIX", &vsix);
+        if shown_again(&format!("window tests {name}"), tests.args(arguments).arg(file)).is_err() {
+            failed.push(name);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("window tests failed in {}; what they printed is above", failed.join(", "));
+    }
+    Ok(())
 }
 
 /// `cargo xtask dist`: `dist/baton-<target>.vsix`, with both programs inside.
