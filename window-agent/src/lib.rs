@@ -15,7 +15,7 @@
 //! | [`code`] | the code engine |
 //! | [`shim`] | the channel to the VS Code extension |
 //! | `process` | the only file that spawns children |
-//! | [`framing`] | CORE: `Content-Length` framing |
+//! | [`framing`], `pipe` | CORE: `Content-Length` framing; a connection that speaks in it |
 //! | [`report`], [`logging`] | lines for the supervisor; the log |
 
 pub mod agent;
@@ -30,6 +30,7 @@ pub mod mcp;
 pub mod membership;
 pub mod options;
 pub mod paths;
+mod pipe;
 mod process;
 pub mod report;
 pub mod shim;

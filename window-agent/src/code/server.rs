@@ -2,7 +2,7 @@
 
 pub mod documents;
 pub mod life;
-mod pipe;
+mod log;
 mod session;
 mod task;
 

@@ -10,7 +10,7 @@ use crate::debug::DebuggerOptions;
 use crate::debug::adapters::shelf;
 use crate::debug::adapters::table::{Adapter, Dialect};
 use crate::debug::adapters::{Reach, debugpy, general};
-use crate::debug::connection::Connection;
+use crate::debug::connection::{Connection, connect};
 use crate::debug::dap::Incoming;
 use crate::debug::host::server::Running;
 use crate::process::{self, Program};
@@ -41,7 +41,7 @@ async fn hello(adapter: &Adapter, reach: Reach, mark: &str) -> Result<(), String
             let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
                 return Err("it has no standard streams".to_owned());
             };
-            greet(adapter, Connection::new(stdout, stdin)).await
+            greet(adapter, connect(stdout, stdin)).await
         }
         Reach::Server(server) => {
             let mut running = Running::spawn(&server, mark).map_err(|error| error.to_string())?;

@@ -12,7 +12,7 @@ use tracing::{debug, info, warn};
 
 use super::documents::{Documents, Notice};
 use super::life::{Input, Life, Output};
-use super::pipe::{Pipe, log_lines};
+use super::log::log_lines;
 use super::session::{self, Progress};
 use super::{
     Activity, Agreed, Answered, Ask, ChangeKind, Command, DiagnosticMap, FileChange, Published, ServerError,
@@ -21,6 +21,7 @@ use crate::code::files;
 use crate::code::lsp::{self, Diagnostic, Message};
 use crate::code::servers::Choice;
 use crate::code::text::Encoding;
+use crate::pipe::Pipe;
 use crate::process::{self, OwnedProcess};
 
 /// Calls that wait for a start.
@@ -53,7 +54,7 @@ enum Flight {
 
 struct Running {
     process: OwnedProcess,
-    pipe: Pipe,
+    pipe: Pipe<Bytes>,
     last_id: i64,
     in_flight: HashMap<i64, Flight>,
     agreed: Arc<Agreed>,
@@ -162,7 +163,7 @@ impl Task {
         info!(server = %spec.name, pid = process.pid(), root = %self.choice.root.display(), "starts");
         let mut running = Running {
             process,
-            pipe: Pipe::new(stdout, stdin),
+            pipe: Pipe::new(stdout, stdin, Some),
             last_id: 0,
             in_flight: HashMap::new(),
             agreed: Arc::default(),

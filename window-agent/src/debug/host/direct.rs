@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::debug::adapters::table::Adapter;
 use crate::debug::adapters::{EXIT_ADAPTER_MISSING, Plan, Reach};
 use crate::debug::breakpoints::SessionKey;
-use crate::debug::connection::Connection;
+use crate::debug::connection::{Connection, connect};
 use crate::debug::dap::Incoming;
 use crate::debug::error::DebugError;
 use crate::debug::host::{server, vscode};
@@ -146,7 +146,7 @@ async fn run_connected(
         tracing::warn!(%error, "cannot set TCP_NODELAY on a connection to an adapter");
     }
     let (read, write) = stream.into_split();
-    let connection = Connection::new(QuickRead(read), write);
+    let connection = connect(QuickRead(read), write);
     let connection = if adapter.late_output { connection.with_late_output() } else { connection };
     let Connection { outgoing, mut incoming, writer } = connection;
     inbox.tell(FromHost::Reached(outgoing)).await;
@@ -235,7 +235,7 @@ async fn pump(mut child: Child, adapter: &Adapter, over: &CancellationToken, inb
         return Pumped::Closed("has no standard streams".to_owned());
     };
     let last_words = keep_last_words(stderr);
-    let connection = Connection::new(stdout, stdin);
+    let connection = connect(stdout, stdin);
     let connection = if adapter.late_output { connection.with_late_output() } else { connection };
     let Connection { outgoing, mut incoming, writer: _ } = connection;
     inbox.tell(FromHost::Reached(outgoing)).await;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::debug::adapters::{Address, Listening, PORT, SOCKET, Server};
-use crate::debug::connection::Connection;
+use crate::debug::connection::{Connection, connect};
 use crate::debug::dap::Incoming;
 use crate::debug::error::DebugError;
 use crate::debug::host::direct::{EXIT_GRACE, FromHost, Inbox, MAX_KEPT_WORDS, QuickRead, describe_end};
@@ -223,14 +223,14 @@ async fn open(address: &Address) -> io::Result<Connection> {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;
             stream.set_nodelay(true)?;
             let (read, write) = stream.into_split();
-            Ok(Connection::new(QuickRead(read), write))
+            Ok(connect(QuickRead(read), write))
         }
         Address::Unix(path) => {
             let stream = UnixStream::connect(path).await?;
             // The name has done its work.
             let _ = std::fs::remove_file(path);
             let (read, write) = stream.into_split();
-            Ok(Connection::new(read, write))
+            Ok(connect(read, write))
         }
     }
 }
