@@ -161,13 +161,9 @@ pub(crate) fn kill_marked(mark: &str) {
 /// of other users cannot be read and are not ours.
 fn marked_processes(mark: &str) -> Vec<Pid> {
     let entry = format!("{MARK}={mark}");
-    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     let (mut marked, mut others) = (BTreeSet::new(), Vec::new());
-    for process in processes.flatten() {
-        let pid = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
-        let (Some(pid), Ok(environment)) = (pid, std::fs::read(process.path().join("environ"))) else {
-            continue;
-        };
+    for pid in all() {
+        let Some(environment) = environment_of(pid) else { continue };
         if environment.split(|&byte| byte == 0).any(|line| line == entry.as_bytes()) {
             marked.insert(pid);
         } else {
@@ -187,6 +183,17 @@ fn marked_processes(mark: &str) -> Vec<Pid> {
         }
     }
     marked.into_iter().filter_map(Pid::from_raw).collect()
+}
+
+/// Ids of the processes that there are.
+pub(crate) fn all() -> Vec<i32> {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    processes.flatten().filter_map(|process| process.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The environment that a process began with, its lines ended by zeros; `None` of other users.
+pub(crate) fn environment_of(pid: i32) -> Option<Vec<u8>> {
+    std::fs::read(format!("/proc/{pid}/environ")).ok()
 }
 
 fn parent_of(pid: i32) -> Option<i32> {

@@ -205,6 +205,16 @@ impl Plan {
     pub(crate) fn is_users(&self) -> bool {
         matches!(&self.reach, Reach::Editor(_, target) if target.is_users())
     }
+
+    /// The port of this machine that an attach of js-debug is to.
+    pub(crate) fn attached_port(&self) -> Option<u16> {
+        /// Where node listens when nobody says otherwise.
+        const USUAL: u16 = 9229;
+        let host = self.arguments["address"].as_str().unwrap_or("localhost");
+        let is_here = ["localhost", "127.0.0.1", "::1", "[::1]"].contains(&host);
+        let port = self.arguments["port"].as_u64().map_or(Some(USUAL), |port| u16::try_from(port).ok());
+        port.filter(|_| is_here && self.kind == StartKind::Attach)
+    }
 }
 
 fn request_kind(configuration: &Map<String, Value>) -> Result<StartKind, DebugError> {

@@ -468,6 +468,7 @@ impl Engine {
                     let _ = wait.reply.send(Err(DebugError::Refused { command, message: message.clone() }));
                 }
             }
+            Output::ThreadStarted => self.hasten(key),
             Output::Stopped(captured) => self.on_stopped(key, &captured),
             // What the program prints in a terminal is read there.
             Output::Printed(Category::Stdout | Category::Stderr, _) if self.has_terminal(key) => {}

@@ -89,6 +89,8 @@ pub(crate) enum Output {
     ResumeRefused { thread_id: i64, message: String },
     /// The program cannot be paused.
     PauseRefused { message: String },
+    /// The program has one more thread.
+    ThreadStarted,
     /// The program stopped.
     Stopped(Box<Captured>),
     /// The program, a log point or the debugger printed something.
@@ -431,6 +433,7 @@ impl Session {
             "stopped" => self.on_stopped(now, body),
             "continued" => self.on_continued(&body),
             "output" => self.on_output(now, body),
+            "thread" if body["reason"] == "started" => self.outputs.push_back(Output::ThreadStarted),
             "process" => self.pid = body["systemProcessId"].as_i64().or(self.pid),
             "breakpoint" => self.on_breakpoint_event(&body),
             "exited" => {

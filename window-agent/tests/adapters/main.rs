@@ -10,6 +10,7 @@
 mod faults;
 mod features;
 mod languages;
+mod latency;
 mod scenario;
 mod selection;
 

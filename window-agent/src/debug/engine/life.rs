@@ -11,10 +11,12 @@ use jiff::Timestamp;
 
 use super::waits::{Wait, WaitId, WaitReply};
 use super::{Ended, Engine, Live, Reply};
+use crate::debug::adapters::table::Dialect;
 use crate::debug::adapters::{self, Plan, Reach, StartKind};
 use crate::debug::breakpoints::{SessionKey, WantedAll};
 use crate::debug::error::DebugError;
 use crate::debug::host::direct::{self, Inbox};
+use crate::debug::host::inspector;
 use crate::debug::host::vscode::Target;
 use crate::debug::output::OutputLog;
 use crate::debug::session::{End, Ending, Input, Session};
@@ -209,6 +211,21 @@ impl Engine {
             None => Err("the child's configuration names no address".to_owned()),
         };
         self.feed(key, Input::Reply { request_seq, command: "startDebugging".to_owned(), result });
+    }
+
+    /// The debugger has reached a program: what it answers is to come at once.
+    pub(super) fn hasten(&mut self, key: SessionKey) {
+        let Some(live) = self.sessions.get(&key) else { return };
+        if live.plan.adapter.dialect != Dialect::JsDebug {
+            return;
+        }
+        let Some(root) = self.sessions.get(&live.root) else { return };
+        let (mark, attached) = (root.mark.clone().unwrap_or_default(), root.plan.attached_port());
+        self.hosts.spawn(async move {
+            let hasten = move || inspector::hasten(&mark, attached);
+            let n_hastened = tokio::task::spawn_blocking(hasten).await.unwrap_or_default();
+            tracing::debug!(key, n_hastened, "inspectors write at once");
+        });
     }
 
     pub(super) fn on_run_in_terminal(&mut self, key: SessionKey, request_seq: i64, arguments: Value) {
