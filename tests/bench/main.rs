@@ -6,15 +6,23 @@
 //! | `edge` | a trivial tool call: direct, nginx, Baton, mcp-proxy, supergateway |
 //! | `handover` | takeover, a killed window, a killed coordinator |
 //! | `memory` | idle memory, and the cost of a window and of a client session |
+//! | `adapters` | every debug adapter, straight and through Baton |
+//! | `flood` | a program that prints 100,000 lines |
 //! | `debugging` | first stop and steps, beside raw debugpy; start of an agent |
+//! | `dap` | a minimal client of debug adapters |
 //! | `load` | the load generator |
+//! | `peers` | Python beside other MCP servers that debug |
 //! | `report` | tables and the document |
 
+mod adapters;
+mod dap;
 mod debugging;
 mod edge;
+mod flood;
 mod handover;
 mod load;
 mod memory;
+mod peers;
 mod report;
 
 use std::process::ExitCode;
@@ -24,13 +32,16 @@ use report::Section;
 /// One part: its name and what runs it.
 type Part = (&'static str, fn() -> anyhow::Result<Section>);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 10] = [
     ("edge", edge::run),
     ("takeover", handover::takeover),
     ("window", handover::killed_window),
     ("memory", memory::run),
     ("debug", debugging::run),
     ("agent", debugging::agent_start),
+    ("adapters", adapters::run),
+    ("peers", peers::run),
+    ("flood", flood::run),
     ("coordinator", handover::killed_coordinator),
 ];
 

