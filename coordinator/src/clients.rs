@@ -1,10 +1,13 @@
 //! The AI clients that `baton config` knows: where each keeps its configuration, and what it wants there.
 //!
-//! Every format was taken from the client's own documentation; `docs/commands.md` says which.
+//! Each format stands in the client's own documentation, named at [`Client`]. Claude Code, VS Code, Codex and Gemini
+//! CLI load theirs in the tests; for the others a test compares it with the shape that the client's code takes.
 
 pub(crate) mod edit;
 mod file;
 mod json;
+#[cfg(test)]
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod toml;
@@ -23,15 +26,25 @@ pub(crate) const ENTRY: &str = "baton";
 /// An AI client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
+    /// <https://code.claude.com/docs/en/mcp>
     ClaudeCode,
+    /// <https://modelcontextprotocol.io/docs/develop/connect-local-servers>
     ClaudeDesktop,
+    /// <https://cursor.com/docs/mcp>
     Cursor,
+    /// <https://docs.cline.bot/mcp/configuring-mcp-servers>
     Cline,
+    /// <https://docs.roocode.com/features/mcp/using-mcp-in-roo>
     Roo,
+    /// <https://code.visualstudio.com/docs/copilot/reference/mcp-configuration>
     Vscode,
+    /// <https://docs.windsurf.com/windsurf/cascade/mcp>
     Windsurf,
+    /// <https://developers.openai.com/codex/mcp>
     Codex,
+    /// <https://geminicli.com/docs/tools/mcp-server>
     Gemini,
+    /// <https://zed.dev/docs/ai/mcp>
     Zed,
 }
 
