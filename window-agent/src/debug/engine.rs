@@ -223,6 +223,8 @@ struct Live {
     last_used: Instant,
     /// Why it is being ended, when nobody asked for it.
     end_reason: Option<String>,
+    /// Why its host gave up.
+    failure: Option<DebugError>,
     started_at: Timestamp,
     last_used_at: Timestamp,
 }
@@ -414,10 +416,11 @@ impl Engine {
             }
             FromHost::Closed { how } => self.feed(key, Input::Closed { how }),
             FromHost::Failed(error) => {
-                for wait in self.waits.take_ended(key) {
-                    let _ = wait.reply.send(Err(error.clone()));
+                let how = error.to_string();
+                if let Some(live) = self.sessions.get_mut(&key) {
+                    live.failure = Some(error);
                 }
-                self.feed(key, Input::Closed { how: error.to_string() });
+                self.feed(key, Input::Closed { how });
             }
             FromHost::Gone => self.on_gone(key),
         }

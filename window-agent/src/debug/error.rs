@@ -77,6 +77,12 @@ pub enum DebugError {
         /// The real cause.
         message: String,
     },
+    /// The user does not trust the workspace of the editor.
+    #[error("{message}")]
+    Untrusted {
+        /// What the editor says.
+        message: String,
+    },
     /// As many sessions run as may.
     #[error("as many debug sessions run as may: {limit}")]
     TooManySessions {
@@ -228,6 +234,7 @@ impl DebugError {
             Self::UnknownType { .. } => "unknown_type",
             Self::AdapterMissing { .. } => "adapter_missing",
             Self::StartFailed { .. } => "start_failed",
+            Self::Untrusted { .. } => "untrusted",
             Self::TooManySessions { .. } => "too_many_sessions",
             Self::NoSession => "no_session",
             Self::NoSuchSession { .. } => "no_such_session",
@@ -268,6 +275,7 @@ impl DebugError {
             Self::UnknownType { .. } => "Use a configuration whose `type` is among the known ones.",
             Self::AdapterMissing { hint, .. } => hint,
             Self::StartFailed { .. } => "Correct the configuration or the program and start again.",
+            Self::Untrusted { .. } => "Call start_debugging again when the user has said that they trust it.",
             Self::TooManySessions { .. } => "Stop one with stop_debugging.",
             Self::NoSession | Self::SessionEnded { .. } => "Call start_debugging to start one.",
             Self::NoSuchSession { .. } => "Use the session_id of the latest stop_event_data, or leave it out.",

@@ -115,6 +115,7 @@ impl Engine {
             idle_limit: None,
             last_used: Instant::now(),
             end_reason: None,
+            failure: None,
             started_at: Timestamp::now(),
             last_used_at: Timestamp::now(),
         };
@@ -280,15 +281,16 @@ impl Engine {
         live.stops.clear();
         live.untold.clear();
         let session = live.id.clone();
-        let result = match &end.how {
-            Ending::NotStarted(message) => {
+        let result = match (live.failure.take(), &end.how) {
+            (Some(failure), _) => Err(failure),
+            (None, Ending::NotStarted(message)) => {
                 Err(DebugError::StartFailed { message: with_words(message, &output) })
             }
-            Ending::Lost(how) => {
+            (None, Ending::Lost(how)) => {
                 let output = output.text.trim().to_owned();
                 Err(DebugError::AdapterDied { session: session.clone(), how: how.clone(), output })
             }
-            Ending::Plain | Ending::Asked => {
+            (None, Ending::Plain | Ending::Asked) => {
                 let note = live.end_reason.clone().or_else(|| end_note(end, live.plan.kind));
                 Ok(Completed { session, exit_code: end.exit_code, output, never_hit, note })
             }

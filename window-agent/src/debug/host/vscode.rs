@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use baton_proto::shim::{
-    EditorRequest, EditorSession, EditorSessionRef, EditorStart, RequestInEditor, StartInEditor, StopInEditor,
+    EditorRequest, EditorSession, EditorSessionRef, EditorStart, Problem, RequestInEditor, StartInEditor,
+    StopInEditor,
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::debug::dap::{Incoming, Response};
 use crate::debug::editor::{Editor, EditorEvent};
+use crate::debug::error::DebugError;
 use crate::debug::host::direct::{FromHost, Inbox};
 use crate::paths::{self, Given};
 
@@ -116,7 +118,7 @@ pub(crate) async fn run(editor: Editor, target: Target, over: CancellationToken,
                 Some(Err(_)) => {}
                 None => break,
             },
-            Some(message) = failures.recv() => host.on_start_failed(message).await,
+            Some(problem) = failures.recv() => host.on_start_failed(problem).await,
             event = events.recv() => match event {
                 Some(event) => host.on_event(event).await,
                 None => break,
@@ -154,7 +156,7 @@ impl Host {
         }
     }
 
-    async fn on_request(&mut self, request: Request, start_failed: &mpsc::Sender<String>) {
+    async fn on_request(&mut self, request: Request, start_failed: &mpsc::Sender<Problem>) {
         let Request { seq, command, arguments } = request;
         match command.as_str() {
             "initialize" => {
@@ -178,7 +180,7 @@ impl Host {
         }
     }
 
-    async fn on_launch(&mut self, seq: i64, start_failed: mpsc::Sender<String>) {
+    async fn on_launch(&mut self, seq: i64, start_failed: mpsc::Sender<Problem>) {
         let Target::Start(start) = &self.target else {
             return self.respond(seq, Ok(Value::Null)).await;
         };
@@ -187,17 +189,22 @@ impl Host {
         tokio::spawn(async move {
             // VS Code answers when the session is under way, which can be after its first stop.
             let failure = match shim.ask::<StartInEditor>(start).await {
-                Ok(started) => started.failure.map(|problem| problem.message),
-                Err(error) => Some(error.to_string()),
+                Ok(started) => started.failure,
+                Err(error) => {
+                    Some(Problem { code: String::new(), message: error.to_string(), args: Vec::new() })
+                }
             };
-            if let Some(message) = failure {
-                let _ = start_failed.send(message).await;
+            if let Some(problem) = failure {
+                let _ = start_failed.send(problem).await;
             }
         });
     }
 
-    async fn on_start_failed(&mut self, message: String) {
+    async fn on_start_failed(&mut self, Problem { code, message, .. }: Problem) {
         match self.start_seq.take() {
+            Some(_) if code == "untrusted" => {
+                self.inbox.tell(FromHost::Failed(DebugError::Untrusted { message })).await;
+            }
             Some(seq) => self.respond(seq, Err(message)).await,
             // It had begun; that it is over is told by its end.
             None => self.event("output", json!({"category": "important", "output": message})).await,
