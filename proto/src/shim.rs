@@ -12,9 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::control::{
-    Outcome, PortChange, PortChanged, Settings, SettingsChange, Status, WindowRef, WindowState,
-};
+use crate::control::{Outcome, PortChange, PortChanged, Status, WindowRef, WindowState};
 use crate::ids::WindowId;
 
 /// Exit code of an agent that is to be started again at once (R7).
@@ -106,8 +104,8 @@ contract! {
         GetStatus = "baton/status": Nothing => Status;
         /// The user moves the coordinator to another port.
         ChangePort = "baton/changePort": PortChange => PortChanged;
-        /// Settings of the user's that belong to the coordinator.
-        ChangeSettings = "baton/changeSettings": SettingsChange => Settings;
+        /// Settings of the user's that are to be carried out.
+        TakeSettings = "baton/settings": EditorSettings => SettingsTaken;
         /// The AI clients there are configurations for.
         ListClients = "baton/clients": Nothing => Clients;
         /// The configuration that one client wants.
@@ -169,6 +167,12 @@ pub struct Standing {
     /// Version of the agent.
     #[serde(default)]
     pub version: String,
+    /// This window.
+    #[serde(default)]
+    pub window: Option<WindowId>,
+    /// Whether it may become live by itself.
+    #[serde(default)]
+    pub auto_start: bool,
 }
 
 /// Something that keeps Baton from working and that a person can mend.
@@ -176,9 +180,9 @@ pub struct Standing {
 pub struct Problem {
     /// Stable: `port_taken`, `coordinator_unreachable`, ...
     pub code: String,
-    /// One sentence that says what to try, in English.
+    /// One sentence that says what to try, in English; `{0}` stands for the first of `args`.
     pub message: String,
-    /// What the sentence names (a port, a program), for a translation of it.
+    /// What the sentence names (a port, a program); without it, the sentence can be translated.
     #[serde(default)]
     pub args: Vec<String>,
 }
@@ -212,6 +216,20 @@ pub struct Action {
 pub struct AutoStart {
     /// On or off.
     pub auto_start: bool,
+}
+
+/// Settings `baton.*` of the user's, by their names without `baton.`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorSettings {
+    /// Those that are to be carried out, as they stand in the user's file; the others stay as they are.
+    pub values: Map<String, Value>,
+}
+
+/// They are carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SettingsTaken {
+    /// The new URL, when the port is another one now.
+    pub moved_to: Option<String>,
 }
 
 /// A sign of life of the extension host.

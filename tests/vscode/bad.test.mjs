@@ -11,11 +11,17 @@ import { after, test } from 'node:test';
 import { connect } from './client.mjs';
 import { until } from './editor.mjs';
 import { BIN, freePort } from './place.mjs';
+import { commandOf, naming } from './processes.mjs';
 import { stage } from './stage.mjs';
 
 /** The programs that the extension starts: at first an agent that only ends. */
 const bin = fs.mkdtempSync(path.join(os.tmpdir(), 'baton-bin-'));
 after(() => fs.rmSync(bin, { recursive: true, force: true }));
+
+/** The silence that the extension bears, on a busy machine. */
+const SILENT_MS = 60_000;
+/** What an agent says first of all. */
+const NO_STANDING = { state: null, live: null, why: '', url: null, problem: null };
 
 let startEditor, editor, window;
 
@@ -34,6 +40,11 @@ function putAgent(script) {
     fs.renameSync(`${file}.new`, file);
 }
 
+/** The processes that play the agent. */
+function agents() {
+    return naming(editor.run).filter((pid) => commandOf(pid).startsWith('sleep 600'));
+}
+
 /** A script that says one message in the extension's protocol, and ends with its input. */
 function saying(message) {
     const text = JSON.stringify({ jsonrpc: '2.0', ...message });
@@ -41,12 +52,18 @@ function saying(message) {
 }
 
 /** One sentence, and that button. */
-async function expectToast(of, sentence, button) {
+async function expectToast(of, sentence, button, timeout = 30_000) {
     const toast = of.page.locator('.notification-toast', { hasText: sentence }).first();
-    await toast.waitFor();
+    await toast.waitFor({ timeout });
     const press = toast.locator('.monaco-button', { hasText: button }).first();
     await press.waitFor();
-    return { press: () => press.click() };
+    return {
+        press: async () => {
+            // Not by mouse: the tooltip of a status item that was clicked may lie over it.
+            await press.focus();
+            await of.page.keyboard.press('Enter');
+        },
+    };
 }
 
 async function closeToasts(of) {
@@ -63,8 +80,7 @@ test('an agent that ends at once: said, with the logs at hand', async () => {
 });
 
 test('an agent of another version: both versions are named, and it is not started again and again', async () => {
-    const standing = { state: null, live: null, why: '', url: null, problem: null, version: '9.9.9' };
-    putAgent(saying({ method: 'window/standing', params: standing }));
+    putAgent(saying({ method: 'window/standing', params: { ...NO_STANDING, version: '9.9.9' } }));
     await window.choose('Try again');
     await expectToast(window, "Baton's agent is version 9.9.9, and this extension needs 0.1.0.", 'Try again');
     await window.waitForStatus('error');
@@ -78,9 +94,24 @@ test('an agent that talks nonsense throws nothing into VS Code', async () => {
     await closeToasts(window);
 });
 
+test('an agent that says nothing: said after fifteen seconds, and the button ends it', async () => {
+    // It does not even end with its input.
+    putAgent('#!/bin/sh\nexec sleep 600\n');
+    await window.choose('Try again', 'Restart');
+    await window.waitForStatus('starting');
+    const toast = await expectToast(window, "Baton's agent was started and says nothing.", 'Try again', SILENT_MS);
+    await window.waitForStatus('error');
+    const [silent] = agents();
+    putAgent(saying({ method: 'window/standing', params: { ...NO_STANDING, version: '0.1.0' } }));
+    await toast.press();
+    await until('it has been ended', () => !agents().includes(silent));
+    await window.waitForStatus('starting');
+    await closeToasts(window);
+});
+
 test('no agent at all; with the right one there again, the button helps', async () => {
     fs.rmSync(path.join(bin, 'baton-agent'));
-    await window.choose('Try again');
+    await window.choose('Try again', 'Restart');
     const toast = await expectToast(window, 'cannot be started', 'Try again');
     await window.waitForStatus('error');
     fs.symlinkSync(path.join(BIN, 'baton-agent'), path.join(bin, 'baton-agent'));
@@ -88,15 +119,32 @@ test('no agent at all; with the right one there again, the button helps', async 
     await window.waitForStatus('live');
 });
 
-test('a port out of range in the settings is refused, and the working one stays', async () => {
-    fs.writeFileSync(path.join(editor.run, 'user/Machine/settings.json'), '{ "baton.port": 80 }');
-    const toast = await expectToast(window, '80 is not a port that Baton can use', 'Change the port');
-    await window.waitForStatus('live');
+for (const port of [80, 70_000, 'mine']) {
+    test(`a port in the settings that cannot be (${port}) is refused, and the working one stays`, async () => {
+        editor.writeMachineSettings({ 'baton.port': port });
+        const toast = await expectToast(window, `${port} is not a port that Baton can use`, 'Change the port');
+        await window.waitForStatus('live');
+        assert.equal(editor.status().port, editor.batonPort);
+        await toast.press();
+        await window.page.locator('.quick-input-widget input').waitFor();
+        await window.page.keyboard.press('Escape');
+        editor.writeMachineSettings({});
+        await closeToasts(window);
+    });
+}
+
+test('a port in the settings that a stranger holds is not taken, and the working one stays', async () => {
+    const stranger = await listen(await freePort());
+    const { port } = stranger.address();
+    editor.writeMachineSettings({ 'baton.port': port });
+    const toast = await expectToast(window, `Port ${port} is in use`, 'Change the port');
     assert.equal(editor.status().port, editor.batonPort);
+    await window.waitForStatus('live');
     await toast.press();
     await window.page.locator('.quick-input-widget input').waitFor();
     await window.page.keyboard.press('Escape');
-    fs.writeFileSync(path.join(editor.run, 'user/Machine/settings.json'), '{}');
+    editor.writeMachineSettings({});
+    stranger.close();
     await closeToasts(window);
 });
 
@@ -141,6 +189,7 @@ test('a folder without trust: nothing is debugged, the user is asked, and trust 
     const client = await connect(other);
     const refused = await client.call('start_debugging', { configuration_name: 'bill' });
     assert.equal(refused.status, 'error', JSON.stringify(refused));
+    assert.equal(refused.code, 'untrusted', JSON.stringify(refused));
     assert.match(refused.message, /trust/, JSON.stringify(refused));
     assert.equal(await page.toolbar().count(), 0);
     const toast = await expectToast(page, 'you do not trust this workspace yet', 'Manage trust');

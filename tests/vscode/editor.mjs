@@ -74,7 +74,10 @@ export class Editor {
         return folder;
     }
 
-    /** Opens a window, and waits for its status item (unless `ready` is null). */
+    /**
+     * Opens a window on a folder, a `.code-workspace` file, or nothing (''), and waits for its status item (unless
+     * `ready` is null).
+     */
     async open(folder, ready = /^Baton: (live|standby|off|error)/) {
         const page = await this.browser.newPage();
         page.on('console', (message) => {
@@ -84,8 +87,7 @@ export class Editor {
         });
         const window = new Window(page, folder, this);
         this.windows.push(window);
-        await page.goto(`${this.base}/?${folder === '' ? 'ew=true' : `folder=${encodeURIComponent(folder)}`}`);
-        await page.locator('.monaco-workbench').waitFor({ timeout: READY_MS });
+        await window.show(folder);
         if (ready !== null) {
             await window.waitForStatus(ready, READY_MS);
         }
@@ -106,9 +108,19 @@ export class Editor {
         return JSON.parse(this.baton('status', '--json'));
     }
 
+    /** Settings of the coordinator. */
+    settings() {
+        return JSON.parse(this.baton('settings'));
+    }
+
     /** The window as the coordinator knows it. */
     known(window) {
         return this.status().windows.find(({ folders }) => folders.includes(window.folder));
+    }
+
+    /** Settings of the machine, as a user edits them by hand; the windows take them up. */
+    writeMachineSettings(settings) {
+        fs.writeFileSync(path.join(this.run, 'user/Machine/settings.json'), JSON.stringify(settings));
     }
 
     /** Ends the coordinator the hard way. */
@@ -292,6 +304,14 @@ export class Window {
         this.page = page;
         this.folder = folder;
         this.editor = editor;
+    }
+
+    /** Shows a folder, a `.code-workspace` file, or nothing (''), in the place of what was there. */
+    async show(folder) {
+        const kind = folder.endsWith('.code-workspace') ? 'workspace' : 'folder';
+        const what = folder === '' ? 'ew=true' : `${kind}=${encodeURIComponent(folder)}`;
+        await this.page.goto(`${this.editor.base}/?${what}`);
+        await this.page.locator('.monaco-workbench').waitFor({ timeout: READY_MS });
     }
 
     get statusItem() {

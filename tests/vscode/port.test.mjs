@@ -40,6 +40,29 @@ async function takePort() {
     return port;
 }
 
+test('a port written into the settings by hand is carried out, and a configuration is offered', async () => {
+    const next = await freePort();
+    editor.writeMachineSettings({ 'baton.port': next });
+    await until('the coordinator is there', () => editor.status().port === next, SOON_MS);
+    const url = `http://127.0.0.1:${next}/mcp`;
+    const toast = window.page.locator('.notification-toast', { hasText: `Baton answers at ${url} now.` }).first();
+    await toast.waitFor({ timeout: SOON_MS });
+    await window.waitForStatus('live', SOON_MS);
+    await toast.getByText('Copy a client', { exact: false }).first().click();
+    await window.pick('Codex', { begins: true });
+    await window.pick('HTTP');
+    await until('it is in the clipboard', async () => (await window.clipboard()).includes(url), SOON_MS);
+    // Another setting does not carry it out again, and `baton port` moves it from there.
+    const later = await freePort();
+    editor.baton('port', String(later));
+    editor.writeMachineSettings({ 'baton.port': next, 'baton.routing': 'any' });
+    await until('the other setting is carried out', () => editor.settings().routing === 'any', SOON_MS);
+    assert.equal(editor.status().port, later);
+    editor.writeMachineSettings({});
+    await until('it is taken back', () => editor.settings().routing === 'live', SOON_MS);
+    await window.waitForStatus('live', SOON_MS);
+});
+
 test('a stranger holds the port: the user is told who, and moves Baton with the button', async () => {
     const port = await takePort();
     await window.waitForStatus('error', SOON_MS);

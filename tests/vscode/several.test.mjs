@@ -83,6 +83,30 @@ test('both windows debug, and the user presses continue in one and stop in the o
     editor.baton('settings', 'routing', 'live');
 });
 
+test('settings: secrets are hidden from clients, and the toolset `refactor` is offered', async () => {
+    const evaluate = async () => {
+        await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
+        const stop = (await client.call('start_debugging', { configuration_name: 'bill' })).stop_event_data;
+        const frame_id = stop.call_stack[0].frame_id;
+        const answer = await client.call('evaluate_expression', { expression: '{"password": "hunter2"}', frame_id });
+        await client.reset();
+        return JSON.stringify(answer);
+    };
+    assert.match(await evaluate(), /hunter2/);
+    assert.ok(!(await client.list()).includes('lcp_rename'));
+    editor.writeMachineSettings({
+        'baton.redact': true,
+        'baton.toolsets': ['debugger', 'code', 'windows', 'refactor'],
+    });
+    await until('they are carried out', () => editor.settings().redact && editor.settings().toolsets.includes('refactor'));
+    const hidden = await evaluate();
+    assert.match(hidden, /\[redacted\]/);
+    assert.doesNotMatch(hidden, /hunter2/);
+    assert.ok((await client.list()).includes('lcp_rename'));
+    editor.writeMachineSettings({});
+    await until('they are taken back', () => !editor.settings().redact && editor.settings().toolsets.length === 3);
+});
+
 test('an AI client asks for another window, and the user allows it there', async () => {
     await first.page.bringToFront();
     const asking = client.call('activate_window', { window: 'first' });

@@ -14,7 +14,7 @@ import {
     createMessageConnection,
 } from 'vscode-jsonrpc/node';
 
-import { type Log, logAgentLine } from './log';
+import { configuration } from './settings';
 import { reason } from './problems';
 import { Beat, EXIT_RESTART, HEARTBEAT_MS, type Problem, type Standing, StandingChanged } from './protocol';
 
@@ -30,11 +30,11 @@ const SILENT_AFTER_MS = 15_000;
 const N_QUIET_CRASHES = 1;
 
 export interface AgentOptions {
-    window: string;
     version: string;
+    /** Where the agent keeps the ids of this workspace's windows. */
+    storage: string;
     /** The folder with the programs; `anew` when what is there does not work. */
     binaries: (anew: boolean) => Promise<string>;
-    autoStart: () => boolean;
     /** Handlers of what the agent asks; called for every new connection, before it listens. */
     serve: (connection: MessageConnection) => void;
     /** Called once the agent listens. */
@@ -66,7 +66,7 @@ export class Agent implements vscode.Disposable {
 
     constructor(
         private readonly options: AgentOptions,
-        private readonly log: Log,
+        private readonly log: vscode.LogOutputChannel,
     ) {
         // A timer of this event loop: when it does not run, this window does not answer, and the agent must not
         // pretend that it does.
@@ -102,7 +102,7 @@ export class Agent implements vscode.Disposable {
         try {
             this.spawn(path.join(await this.options.binaries(anew), 'baton-agent'));
         } catch (error) {
-            this.fail('agent_cannot_start', reason(error));
+            this.failToStart(reason(error));
         }
     }
 
@@ -123,8 +123,8 @@ export class Agent implements vscode.Disposable {
         const child = spawn(
             program,
             [
-                ...['--window', this.options.window, '--kind', 'vscode', '--name', windowName()],
-                ...['--auto-start', String(this.options.autoStart()), ...folders],
+                ...['--storage', this.options.storage, '--kind', 'vscode', '--name', windowName()],
+                ...['--auto-start', String(configuration().get('autoStart', true)), ...folders],
             ],
             { stdio: ['pipe', 'pipe', 'pipe'], env: cleanEnvironment(), cwd: os.homedir(), windowsHide: true },
         );
@@ -133,7 +133,7 @@ export class Agent implements vscode.Disposable {
         let failure: string | undefined;
         child.on('error', (error) => (failure = error.message));
         child.stdin.on('error', () => undefined);
-        readline.createInterface({ input: child.stderr }).on('line', (line) => logAgentLine(this.log, line));
+        readline.createInterface({ input: child.stderr }).on('line', (line) => this.logLine(line));
         child.on('close', (code, signal) => {
             this.child = undefined;
             this.connection?.dispose();
@@ -148,7 +148,8 @@ export class Agent implements vscode.Disposable {
         this.connection = connection;
         connection.onError(([error]) => this.log.warn(`channel: ${error.message}`));
         connection.onNotification(StandingChanged, (standing) => this.onStanding(standing));
-        this.silence = setTimeout(() => this.fail('agent_silent'), SILENT_AFTER_MS);
+        const silent = () => this.fail('agent_silent', vscode.l10n.t('Baton\'s agent was started and says nothing.'));
+        this.silence = setTimeout(silent, SILENT_AFTER_MS);
         this.options.serve(connection);
         connection.listen();
         this.beat();
@@ -162,7 +163,8 @@ export class Agent implements vscode.Disposable {
             this.show(standing, standing.problem ?? undefined);
         } else if (this.child !== undefined) {
             // It is told of in the end, and not run again by itself.
-            this.fail('other_version', standing.version ?? '', version);
+            const text = vscode.l10n.t('Baton\'s agent is version {0}, and this extension needs {1}.', standing.version ?? '?', version);
+            this.fail('other_version', text);
             this.endInput(this.child);
         }
     }
@@ -185,17 +187,28 @@ export class Agent implements vscode.Disposable {
         const pause = PAUSES_MS[Math.min(this.nCrashes, PAUSES_MS.length - 1)]!;
         this.nCrashes += 1;
         if (failure !== undefined) {
-            this.fail('agent_cannot_start', failure);
+            this.failToStart(failure);
         } else if (this.nCrashes > N_QUIET_CRASHES) {
-            this.fail('agent_ended', how);
+            this.fail('agent_ended', vscode.l10n.t('Baton\'s agent ended unexpectedly ({0}); it is being started again.', how));
         } else {
             this.show(undefined, undefined);
         }
         this.retry = setTimeout(() => void this.start(), pause);
     }
 
-    private fail(code: string, ...args: string[]): void {
-        this.show(undefined, { code, message: code, args });
+    private failToStart(why: string): void {
+        this.fail('agent_cannot_start', vscode.l10n.t('Baton\'s agent cannot be started: {0}', why));
+    }
+
+    private fail(code: string, message: string): void {
+        this.show(undefined, { code, message });
+    }
+
+    /** The agent's own log lines begin with their level. */
+    private logLine(line: string): void {
+        const level = /^\s*(ERROR|WARN)\b/.exec(line)?.[1];
+        const write = level === 'ERROR' ? this.log.error : level === 'WARN' ? this.log.warn : this.log.info;
+        write.call(this.log, line.trim());
     }
 
     private beat(): void {
@@ -267,7 +280,7 @@ function windowName(): string {
 /** What VS Code sets for its own children would change how ours behave. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
     const entries = Object.entries(process.env).filter(([name]) => !/^(VSCODE_|ELECTRON_)/.test(name));
-    const port = vscode.workspace.getConfiguration('baton').inspect<number>('port')?.globalValue;
+    const port = configuration().inspect<number>('port')?.globalValue;
     const wanted = port === undefined ? {} : { BATON_PORT: String(port) };
     return { ...wanted, ...Object.fromEntries(entries) };
 }

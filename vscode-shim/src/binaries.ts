@@ -22,7 +22,7 @@ export async function installBinaries(context: vscode.ExtensionContext, anew: bo
     if (anew) {
         await fs.rm(to, { recursive: true, force: true });
     }
-    if (!(await exists(path.join(to, PROGRAMS[1]!)))) {
+    if (!(await isInstalled(to))) {
         await copy(from, to);
     }
     return to;
@@ -40,14 +40,14 @@ async function copy(from: string, to: string): Promise<void> {
         await fs.rename(temporary, to);
     } catch (error) {
         await fs.rm(temporary, { recursive: true, force: true });
-        if (!(await exists(path.join(to, PROGRAMS[1]!)))) {
+        if (!(await isInstalled(to))) {
             throw error;
         }
     }
 }
 
-async function exists(file: string): Promise<boolean> {
-    return fs.access(file).then(
+async function isInstalled(folder: string): Promise<boolean> {
+    return fs.access(path.join(folder, 'baton-agent')).then(
         () => true,
         () => false,
     );

@@ -33,3 +33,12 @@ export async function copyClientConfig(agent: Agent): Promise<void> {
         vscode.l10n.t('The configuration for {0} is in the clipboard.', client.label),
     );
 }
+
+/** After a change of the port: clients have stored the old URL. */
+export async function offerNewUrl(agent: Agent, url: string): Promise<void> {
+    const copy = vscode.l10n.t('Copy a client\'s configuration...');
+    const message = vscode.l10n.t('Baton answers at {0} now. Your clients need the new URL.', url);
+    if ((await vscode.window.showInformationMessage(message, copy)) === copy) {
+        await copyClientConfig(agent);
+    }
+}

@@ -6,7 +6,6 @@ import type { MessageConnection, NotificationType } from 'vscode-jsonrpc/node';
 
 import { isOnDisk, tell } from './agent';
 import { type DapMessage, StopFocus } from './focus';
-import type { Log } from './log';
 import { reason, warn } from './problems';
 import {
     AddEditorBreakpoint,
@@ -58,7 +57,7 @@ export class EditorDebugger implements vscode.Disposable {
     private readonly compounds = new Map<string, Set<string>>();
     private readonly subscriptions: vscode.Disposable[];
 
-    constructor(private readonly log: Log) {
+    constructor(private readonly log: vscode.LogOutputChannel) {
         this.subscriptions = [
             vscode.debug.registerDebugAdapterTrackerFactory('*', {
                 createDebugAdapterTracker: (session) => this.track(session),
@@ -102,7 +101,8 @@ export class EditorDebugger implements vscode.Disposable {
 
     private async start(wish: EditorStart): Promise<EditorStarted> {
         if (!vscode.workspace.isTrusted) {
-            void warn({ code: 'untrusted', message: '' });
+            const message = vscode.l10n.t('An AI client wants to debug here, but you do not trust this workspace yet.');
+            void warn({ code: 'untrusted', message });
             return failure('untrusted', 'The workspace is not trusted, so nothing is debugged in it; the user was asked to trust it.');
         }
         const found = wish.configuration ? fromWish(wish) : find(wish);

@@ -6,29 +6,26 @@ import { Agent } from './agent';
 import { installBinaries } from './binaries';
 import { EditorDebugger } from './debug';
 import { serveHandover } from './handover';
-import { Identity } from './identity';
-import { type Log, openLog } from './log';
 import { offerMcpServer } from './mcpProvider';
 import { Panel } from './panel';
 import { reason } from './problems';
 import { Settings } from './settings';
 import { showStatus } from './statusBar';
 
-let running: { agent: Agent; identity: Identity; log: Log } | undefined;
+let running: { agent: Agent; log: vscode.LogOutputChannel } | undefined;
 
 export function activate(context: vscode.ExtensionContext): void {
     const startedAt = performance.now();
-    const log = openLog();
-    const identity = Identity.claim(context);
+    const log = vscode.window.createOutputChannel('Baton', { log: true });
     const debug = new EditorDebugger(log);
     const { version } = context.extension.packageJSON as { version: string };
-    const settings: Settings = new Settings(identity, () => agent, context.globalState);
+    const noFolder = vscode.Uri.joinPath(context.globalStorageUri, 'empty-windows');
+    const settings: Settings = new Settings(() => agent, context.globalState);
     const agent: Agent = new Agent(
         {
-            window: identity.id,
             version,
+            storage: vscode.Uri.joinPath(context.storageUri ?? noFolder, 'windows').fsPath,
             binaries: (anew) => installBinaries(context, anew),
-            autoStart: () => settings.autoStart,
             serve: (connection) => {
                 serveHandover(connection);
                 debug.serve(connection);
@@ -40,13 +37,13 @@ export function activate(context: vscode.ExtensionContext): void {
         },
         log,
     );
-    running = { agent, identity, log };
-    const panel = new Panel(agent, settings, identity.id, log);
+    running = { agent, log };
+    const panel = new Panel(agent, settings, log);
     // Not the log: the agent's last lines come after VS Code has disposed of these.
     context.subscriptions.push(
         debug,
         settings,
-        showStatus(agent, identity.id),
+        showStatus(agent),
         panel.watch(),
         ...panel.register(),
         ...offerMcpServer(agent, version),
@@ -57,6 +54,5 @@ export function activate(context: vscode.ExtensionContext): void {
 
 export async function deactivate(): Promise<void> {
     await running?.agent.end();
-    running?.identity.dispose();
     running?.log.dispose();
 }

@@ -3,10 +3,9 @@
 import * as vscode from 'vscode';
 
 import { type Agent, AgentGone } from './agent';
-import { copyClientConfig } from './clients';
-import type { Log } from './log';
+import { copyClientConfig, offerNewUrl } from './clients';
 import { reason, remedies, sentence, warn, warnOf } from './problems';
-import { Act, GetStatus, type Verb, type WindowStatus } from './protocol';
+import { Act, GetStatus, SetAutoStart, type Verb, type WindowStatus } from './protocol';
 import { configuration, isPort, type Settings } from './settings';
 import { explanation, headline } from './statusBar';
 
@@ -16,8 +15,7 @@ export class Panel {
     constructor(
         private readonly agent: Agent,
         private readonly settings: Settings,
-        private readonly window: string,
-        private readonly log: Log,
+        private readonly log: vscode.LogOutputChannel,
     ) {}
 
     /** Tells the user of what keeps Baton from working: once, and only in the window they look at. */
@@ -41,7 +39,7 @@ export class Panel {
     register(): vscode.Disposable[] {
         const commands: Record<string, () => Promise<void> | void> = {
             panel: () => this.open(),
-            takeOver: () => this.takeOver(this.window),
+            takeOver: () => this.takeOver(),
             start: () => this.act('start'),
             stop: () => this.act('stop'),
             restart: () => this.restart(),
@@ -72,7 +70,7 @@ export class Panel {
     private async open(): Promise<void> {
         const entry = await vscode.window.showQuickPick(this.entries(), {
             title: `Baton: ${headline(this.agent).word}`,
-            placeHolder: explanation(this.agent, this.window),
+            placeHolder: explanation(this.agent),
             matchOnDescription: true,
         });
         if (entry?.command !== undefined) {
@@ -83,7 +81,6 @@ export class Panel {
     private entries(): Entry[] {
         const { standing, problem } = this.agent;
         const state = standing?.state;
-        const autoStart = this.settings.autoStart;
         // What helps comes first; what is listed below anyway need not come twice.
         const listed = ['baton.changePort', 'baton.showLogs', 'baton.restart'];
         const cures = problem ? remedies(problem) : [];
@@ -107,7 +104,7 @@ export class Panel {
         }
         entries.push(
             { label: '', kind: vscode.QuickPickItemKind.Separator },
-            autoStart
+            standing?.auto_start
                 ? entry('check', vscode.l10n.t('Auto-start is on; switch it off'), 'toggleAutoStart')
                 : entry('circle-slash', vscode.l10n.t('Auto-start is off; switch it on'), 'toggleAutoStart'),
             entry('plug', vscode.l10n.t('Change the port...'), 'changePort', standing?.url ?? undefined),
@@ -134,7 +131,7 @@ export class Panel {
         }
     }
 
-    private async takeOver(window: string): Promise<void> {
+    private async takeOver(window = this.agent.standing?.window ?? undefined): Promise<void> {
         const { windows } = await this.agent.request(GetStatus, {});
         const live = windows.find((other) => other.state === 'live' && other.id !== window);
         if (live !== undefined && live.debug_sessions.length > 0 && !(await this.confirm(live))) {
@@ -158,7 +155,7 @@ export class Panel {
             return;
         }
         const items = others.map((other) => ({
-            label: other.id === this.window ? vscode.l10n.t('{0} (this window)', other.name) : other.name,
+            label: other.id === this.agent.standing?.window ? vscode.l10n.t('{0} (this window)', other.name) : other.name,
             description: other.folders.join(', '),
             id: other.id,
         }));
@@ -180,16 +177,13 @@ export class Panel {
         if (text === undefined || (Number(text) === port && this.agent.problem === undefined)) {
             return;
         }
-        const changed = await this.settings.changePort(Number(text));
-        const copy = vscode.l10n.t('Copy a client\'s configuration...');
-        const message = vscode.l10n.t('Baton answers at {0} now. Your clients need the new URL.', changed.url);
-        if ((await vscode.window.showInformationMessage(message, copy)) === copy) {
-            await copyClientConfig(this.agent);
-        }
+        await offerNewUrl(this.agent, await this.settings.changePort(Number(text)));
     }
 
     private async toggleAutoStart(): Promise<void> {
-        const message = (await this.settings.toggleAutoStart())
+        const auto_start = !this.agent.standing?.auto_start;
+        await this.agent.request(SetAutoStart, { auto_start });
+        const message = auto_start
             ? vscode.l10n.t('This window may start by itself.')
             : vscode.l10n.t('This window does not start by itself any more.');
         vscode.window.setStatusBarMessage(message, 5_000);

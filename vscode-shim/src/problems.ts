@@ -1,46 +1,12 @@
-// What keeps Baton from working, as the user reads it, and the buttons that help. The agent says it in English, with a
-// stable code.
+// What keeps Baton from working, as the user reads it, and the buttons that help.
 
 import * as vscode from 'vscode';
 
 import type { Problem } from './protocol';
 
-export function sentence({ code, message, args = [] }: Problem): string {
-    const [first = '', second = ''] = args;
-    switch (code) {
-        case 'agent_cannot_start':
-            return vscode.l10n.t('Baton\'s agent cannot be started: {0}', first);
-        case 'agent_ended':
-            return vscode.l10n.t('Baton\'s agent ended unexpectedly ({0}); it is being started again.', first);
-        case 'agent_silent':
-            return vscode.l10n.t('Baton\'s agent was started and says nothing.');
-        case 'other_version':
-            return vscode.l10n.t('Baton\'s agent is version {0}, and this extension needs {1}.', first || '?', second);
-        case 'port_taken':
-            return vscode.l10n.t('Port {0} is held by {1}: end that program, or choose another port.', first, second);
-        case 'port_refused':
-            return vscode.l10n.t('Port {0} is in use; choose another one.', first);
-        case 'bad_port':
-            return vscode.l10n.t('{0} is not a port that Baton can use; choose one from 1024 to 65535.', first);
-        case 'stopped':
-            return vscode.l10n.t('Baton was stopped with `baton down`.');
-        case 'state_folder':
-            return vscode.l10n.t('Baton\'s state folder cannot be used: {0}', first);
-        case 'coordinator_hangs':
-            return vscode.l10n.t('Baton\'s coordinator (process {0}) does not answer.', first);
-        case 'coordinator_dies':
-            return vscode.l10n.t('Baton\'s coordinator ended several times; Baton waits before it tries again.');
-        case 'coordinator_unreachable':
-            return vscode.l10n.t('Baton\'s coordinator cannot be reached: {0}', message);
-        case 'program_missing':
-            return vscode.l10n.t('Baton\'s program {0} cannot be run.', first);
-        case 'refused':
-            return vscode.l10n.t('Baton\'s coordinator does not take this window: {0}', message);
-        case 'untrusted':
-            return vscode.l10n.t('An AI client wants to debug here, but you do not trust this workspace yet.');
-        default:
-            return message;
-    }
+/** The agent's sentences are English, and keys of their translations. */
+export function sentence({ message, args = [] }: Problem): string {
+    return vscode.l10n.t(message, ...args);
 }
 
 export interface Remedy {

@@ -16,9 +16,6 @@ export interface Action {
     window?: WindowId | null;
 }
 
-/** Whether an AI client may move the live place. */
-export type AiHandover = 'ask' | 'always' | 'never';
-
 /** The window's auto-start setting. */
 export interface AutoStart {
     /** On or off. */
@@ -135,6 +132,12 @@ export interface EditorSessionRef {
     session: string;
 }
 
+/** Settings `baton.*` of the user's, by their names without `baton.`. */
+export interface EditorSettings {
+    /** Those that are to be carried out, as they stand in the user's file; the others stay as they are. */
+    values: Record<string, unknown>;
+}
+
 /** What to start in the editor. */
 export interface EditorStart {
     /** A configuration that is in no file; wins over `name`. */
@@ -202,51 +205,24 @@ export interface PortChanged {
 
 /** Something that keeps Baton from working and that a person can mend. */
 export interface Problem {
-    /** What the sentence names (a port, a program), for a translation of it. */
+    /** What the sentence names (a port, a program); without it, the sentence can be translated. */
     args?: string[];
     /** Stable: `port_taken`, `coordinator_unreachable`, ... */
     code: string;
-    /** One sentence that says what to try, in English. */
+    /** One sentence that says what to try, in English; `{0}` stands for the first of `args`. */
     message: string;
 }
 
-/** Which windows a call on `/mcp` may name. */
-export type Routing = 'live' | 'any';
-
-/** Settings of the coordinator, kept in `state.json`. */
-export interface Settings {
-    /** See `AiHandover`. */
-    ai_handover?: AiHandover;
-    /** R12. */
-    follow_focus?: boolean;
-    /** How long a call waits for a live window, in milliseconds. */
-    hold_calls_ms?: number;
-    /** Hide the values of variables whose names look like those of secrets. */
-    redact?: boolean;
-    /** See `Routing`. */
-    routing?: Routing;
-    /** Toolsets offered to a client that does not ask for others. */
-    toolsets?: string[];
-}
-
-/** A change of `Settings`; absent fields stay. */
-export interface SettingsChange {
-    /** See `Settings::ai_handover`. */
-    ai_handover?: AiHandover | null;
-    /** See `Settings::follow_focus`. */
-    follow_focus?: boolean | null;
-    /** See `Settings::hold_calls_ms`. */
-    hold_calls_ms?: number | null;
-    /** See `Settings::redact`. */
-    redact?: boolean | null;
-    /** See `Settings::routing`. */
-    routing?: Routing | null;
-    /** See `Settings::toolsets`. */
-    toolsets?: string[] | null;
+/** They are carried out. */
+export interface SettingsTaken {
+    /** The new URL, when the port is another one now. */
+    moved_to?: string | null;
 }
 
 /** Where this window stands, as the status bar shows it. */
 export interface Standing {
+    /** Whether it may become live by itself. */
+    auto_start?: boolean;
     /** The live window. */
     live?: WindowRef | null;
     /** What a person has to do something about. */
@@ -259,6 +235,8 @@ export interface Standing {
     version?: string;
     /** Why, in a few words. */
     why: string;
+    /** This window. */
+    window?: WindowId | null;
 }
 
 /** `baton status --json` while the coordinator runs. Scripts depend on the names. */
@@ -351,7 +329,7 @@ export const Act = new RequestType<Action, Outcome, void>('window/act');
 export const SetAutoStart = new RequestType<AutoStart, Outcome, void>('window/setAutoStart');
 export const GetStatus = new RequestType<Nothing, Status, void>('baton/status');
 export const ChangePort = new RequestType<PortChange, PortChanged, void>('baton/changePort');
-export const ChangeSettings = new RequestType<SettingsChange, Settings, void>('baton/changeSettings');
+export const TakeSettings = new RequestType<EditorSettings, SettingsTaken, void>('baton/settings');
 export const ListClients = new RequestType<Nothing, Clients, void>('baton/clients');
 export const GetClientConfig = new RequestType<ClientConfigWish, ClientConfig, void>('baton/clientConfig');
 export const GetEndpoint = new RequestType<Nothing, Endpoint, void>('baton/endpoint');

@@ -8,14 +8,14 @@ import { sentence } from './problems';
 /** Left of the language and the encoding. */
 const PRIORITY = 90;
 
-export function showStatus(agent: Agent, window: string): vscode.Disposable {
+export function showStatus(agent: Agent): vscode.Disposable {
     const item = vscode.window.createStatusBarItem('baton', vscode.StatusBarAlignment.Right, PRIORITY);
     item.name = 'Baton';
     item.command = 'baton.panel';
     const show = () => {
         const { icon, word } = headline(agent);
         item.text = `$(${icon}) Baton: ${word}`;
-        item.tooltip = tooltip(agent, window);
+        item.tooltip = tooltip(agent);
         item.accessibilityInformation = { label: `Baton: ${word}`, role: 'button' };
         item.backgroundColor = icon === 'error' ? new vscode.ThemeColor('statusBarItem.errorBackground') : undefined;
     };
@@ -41,14 +41,14 @@ export function headline({ standing, problem }: Agent): { icon: string; word: st
 }
 
 /** One sentence: what is wrong, or who answers. */
-export function explanation({ standing, problem }: Agent, window: string): string {
+export function explanation({ standing, problem }: Agent): string {
     if (problem !== undefined) {
         return sentence(problem);
     }
     if (!standing?.state) {
         return vscode.l10n.t('Baton is starting.');
     }
-    if (standing.live?.id === window) {
+    if (standing.state === 'live') {
         return vscode.l10n.t('This window answers AI clients.');
     }
     if (standing.live) {
@@ -57,8 +57,8 @@ export function explanation({ standing, problem }: Agent, window: string): strin
     return vscode.l10n.t('No window answers AI clients.');
 }
 
-function tooltip(agent: Agent, window: string): vscode.MarkdownString {
-    const text = new vscode.MarkdownString().appendText(explanation(agent, window));
+function tooltip(agent: Agent): vscode.MarkdownString {
+    const text = new vscode.MarkdownString().appendText(explanation(agent));
     const { why, url } = agent.standing ?? {};
     if (why && agent.problem === undefined && vscode.env.language.startsWith('en')) {
         text.appendMarkdown('\n\n').appendText(`(${why})`);

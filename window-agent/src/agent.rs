@@ -1,6 +1,7 @@
 //! One run of the agent, from its options to its exit code.
 
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ use crate::membership::{Ended, Membership};
 use crate::options::{Kind, Options};
 use crate::report::{self, Report, Reporter};
 use crate::shim::desk::Desk;
+use crate::shim::identity::Identity;
 use crate::shim::{FromExtension, Pulse, Shim};
 use crate::window::Window;
 use crate::workspace::Workspace;
@@ -34,7 +36,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Runs until the window ends.
 pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
-    let id = options.window.clone().context("no window was named: give --window")?;
+    let identity = Arc::new(identity(&options)?);
+    let id = identity.id.clone();
     let home = Home::from_env()?;
     let (tokens, token) = watch::channel(home.secret()?.window_token(&id));
     let extension = match options.kind {
@@ -43,7 +46,7 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     let editor = extension.as_ref().map(|extension| extension.editor.clone());
     let window = Arc::new(open_window(&options, id.clone(), editor)?);
-    window.set_auto_start(options.auto_start);
+    window.set_auto_start(identity.auto_start().unwrap_or(options.auto_start));
     let mut find = FindOptions::new(home);
     find.first_port = std::env::var(PORT_VARIABLE).ok().and_then(|port| port.parse().ok());
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))
@@ -51,7 +54,7 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot listen on 127.0.0.1:{}", options.port))?;
     let port = listener.local_addr()?.port();
     let shutdown = end_signal()?;
-    let (reporter, pulse) = supervisor(extension, &options, &window, &find, &shutdown)?;
+    let (reporter, pulse) = supervisor(extension, &options, (&window, &identity), &find, &shutdown)?;
     let (closing, access) = (CancellationToken::new(), access(&options));
     let server = tokio::spawn(mcp::serve(listener, window.clone(), token, access, closing.clone()));
     reporter.send(Report::Ready { port, window: id });
@@ -74,9 +77,20 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     closing.cancel();
     let _ = tokio::time::timeout(FLUSH_TIMEOUT, server).await;
     Ok(match ended {
+        // The agent that follows is of the same extension host.
         Ended::Restart => ExitCode::from(EXIT_RESTART),
-        Ended::Shutdown | Ended::Superseded => ExitCode::SUCCESS,
+        Ended::Shutdown | Ended::Superseded => {
+            identity.release();
+            ExitCode::SUCCESS
+        }
     })
+}
+
+/// Which window this is: the one that is named, or one that the editor's storage knows.
+fn identity(options: &Options) -> anyhow::Result<Identity> {
+    let given = options.window.clone().map(Identity::given);
+    let claim = |folder: &PathBuf| Identity::claim(folder, std::os::unix::process::parent_id());
+    given.or_else(|| options.storage.as_ref().map(claim)).context("no window was named: give --window")
 }
 
 /// Leaving and ending the sessions go side by side.
@@ -144,7 +158,7 @@ fn end_signal() -> anyhow::Result<CancellationToken> {
 fn supervisor(
     extension: Option<Extension>,
     options: &Options,
-    window: &Arc<Window>,
+    (window, identity): (&Arc<Window>, &Arc<Identity>),
     find: &FindOptions,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<(Reporter, Pulse)> {
@@ -156,7 +170,7 @@ fn supervisor(
         Some(Extension { shim, messages, editor }) => {
             let (beats, last_beat) = watch::channel(None);
             let (reporter, reports) = mpsc::channel(report::MAX_WAITING);
-            let desk = Desk::new(shim, window.clone(), find.clone(), editor, beats);
+            let desk = Desk::new(shim, window.clone(), identity.clone(), find.clone(), editor, beats);
             tokio::spawn(desk.clone().show(reports));
             tokio::spawn(desk.run(messages, shutdown.clone()));
             Ok((Reporter::to(reporter), Pulse::editor(last_beat, &options.folders)))

@@ -24,8 +24,13 @@ pub struct Options {
     pub verb: Option<Verb>,
 
     /// Id of the window; it survives restarts of this agent.
-    #[arg(long, required_unless_present = "print_catalogue")]
+    #[arg(long, required_unless_present_any = ["print_catalogue", "storage"])]
     pub window: Option<WindowId>,
+
+    /// Where the ids of an editor's windows are kept, for one that has none yet: it is claimed for the process that
+    /// started this agent.
+    #[arg(long, value_name = "DIR", conflicts_with = "window")]
+    pub storage: Option<PathBuf>,
 
     /// Name of the window for people [default: the name of its first folder].
     #[arg(long)]

@@ -3,6 +3,8 @@
 //! | module | what |
 //! |---|---|
 //! | [`desk`] | answers what the extension asks, and tells it where the window stands |
+//! | [`identity`] | which window this is, across reloads |
+//! | `sentences` | what a problem is called in front of the user |
 //! | [`Pulse`] | what makes the heart beat: a timer, or the extension host's event loop |
 
 use std::collections::HashMap;
@@ -22,7 +24,9 @@ use tokio_util::codec::{Encoder as _, FramedRead};
 use crate::framing::Framing;
 
 pub mod desk;
+pub mod identity;
 mod pulse;
+mod sentences;
 
 pub use pulse::Pulse;
 

@@ -1,20 +1,22 @@
 //! Answers what the extension asks, and tells it where the window stands.
 
+mod settings;
+
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use baton_link::connection::{CallError, Connection};
 use baton_link::find::{FindError, FindOptions, find, find_or_start};
-use baton_proto::control::{Notice, Outcome, PortChange, PortChanged, Settings, Status, WindowSettings};
+use baton_proto::control::{Notice, Outcome, PortChange, PortChanged, Status, WindowSettings};
 use baton_proto::discovery::Role;
 use baton_proto::shim::{
-    Act, Action, AskHandover, AutoStart, Beat, ChangePort, ChangeSettings, ClientConfig, ClientConfigWish,
-    ClientName, Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorSessionBegan, EditorSessionEnded,
+    Act, Action, AskHandover, AutoStart, Beat, ChangePort, ClientConfig, ClientConfigWish, ClientName,
+    Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorSessionBegan, EditorSessionEnded,
     EditorSessionMessage, EditorSessionRef, Endpoint, GetClientConfig, GetEndpoint, GetStatus,
-    HandoverQuestion, ListClients, Nothing, Notification, Problem, Request, SetAutoStart, Standing,
-    StandingChanged, Transport, Verb, WindowBeat,
+    HandoverQuestion, ListClients, Nothing, Notification, Request, SetAutoStart, Standing, StandingChanged,
+    TakeSettings, Transport, Verb, WindowBeat,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,6 +24,8 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::identity::Identity;
+use super::sentences::{problem, to_wire};
 use super::{FromExtension, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal, Shim};
 use crate::debug::editor::Editor;
 use crate::process;
@@ -50,9 +54,12 @@ const CONFIG_TIMEOUT: Duration = Duration::from_secs(20);
 pub struct Desk {
     shim: Shim,
     window: Arc<Window>,
+    identity: Arc<Identity>,
     find: FindOptions,
     editor: Editor,
     beats: watch::Sender<Option<WindowBeat>>,
+    /// What the extension was told last.
+    standing: Arc<Mutex<Standing>>,
 }
 
 impl Desk {
@@ -60,11 +67,18 @@ impl Desk {
     pub fn new(
         shim: Shim,
         window: Arc<Window>,
+        identity: Arc<Identity>,
         find: FindOptions,
         editor: Editor,
         beats: watch::Sender<Option<WindowBeat>>,
     ) -> Self {
-        Self { shim, window, find, editor, beats }
+        let standing = Standing {
+            window: Some(window.id.clone()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Standing::default()
+        };
+        let standing = Arc::new(Mutex::new(standing));
+        Self { shim, window, identity, find, editor, beats, standing }
     }
 
     /// Serves until the extension is gone, and then cancels `shutdown`.
@@ -86,31 +100,43 @@ impl Desk {
 
     /// Shows the extension what the agent has to report.
     pub async fn show(self, mut reports: mpsc::Receiver<Report>) {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let mut standing =
-            Standing { state: None, live: None, why: String::new(), url: None, problem: None, version };
         while let Some(report) = reports.recv().await {
             match report {
                 // The first of all: which agent speaks.
                 Report::Ready { .. } => {}
-                Report::Connected { port } => standing.url = Some(to_url(port)),
+                Report::Connected { port } => self.change_standing(|known| known.url = Some(to_url(port))),
                 Report::State(notice) => {
                     let Ok(Notice::State { state, live, why, .. }) = serde_json::from_value(notice) else {
                         continue;
                     };
-                    standing = Standing { state: Some(state), live, why, problem: None, ..standing };
+                    self.change_standing(|known| {
+                        (known.state, known.live, known.why) = (Some(state), live, why);
+                        known.problem = None;
+                    });
                 }
                 Report::Problem(problem) => {
-                    let problem = Some(to_wire(problem));
-                    standing = Standing { state: None, live: None, problem, ..standing };
+                    self.change_standing(|known| {
+                        (known.state, known.live) = (None, None);
+                        known.problem = Some(to_wire(problem));
+                    });
                 }
                 Report::AskHandover { client } => {
                     tokio::spawn(self.clone().ask_handover(client));
                     continue;
                 }
             }
-            self.shim.tell::<StandingChanged>(&standing).await;
+            self.tell_standing().await;
         }
+    }
+
+    fn change_standing(&self, change: impl FnOnce(&mut Standing)) {
+        change(&mut self.standing.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    async fn tell_standing(&self) {
+        self.change_standing(|known| known.auto_start = self.window.auto_start());
+        let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.shim.tell::<StandingChanged>(&standing).await;
     }
 
     async fn on_notification(&self, method: &str, params: Value) {
@@ -145,18 +171,18 @@ impl Desk {
     async fn answer(&self, method: &str, params: Value) -> Result<Value, Refusal> {
         match method {
             Act::METHOD => to_value(self.act(from_value(params)?).await?),
-            SetAutoStart::METHOD => to_value(self.set_auto_start(from_value(params)?).await?),
+            SetAutoStart::METHOD => {
+                let AutoStart { auto_start } = from_value(params)?;
+                let outcome = self.set_auto_start(auto_start).await?;
+                self.identity.set_auto_start(Some(auto_start));
+                to_value(outcome)
+            }
             GetStatus::METHOD => {
                 let status: Status = self.connect().await?.get("/v1/status").await.map_err(Refusal::new)?;
                 to_value(status)
             }
             ChangePort::METHOD => to_value(self.change_port(from_value(params)?).await?),
-            ChangeSettings::METHOD => {
-                let change: <ChangeSettings as Request>::Params = from_value(params)?;
-                let settings: Settings =
-                    self.connect().await?.patch("/v1/settings", &change).await.map_err(Refusal::new)?;
-                to_value(settings)
-            }
+            TakeSettings::METHOD => to_value(self.take_settings(from_value(params)?).await?),
             ListClients::METHOD => {
                 let to_client = |(id, label): (&str, &str)| ClientName { id: id.into(), label: label.into() };
                 to_value(Clients { clients: CLIENTS.map(to_client).to_vec() })
@@ -179,11 +205,12 @@ impl Desk {
         self.connect().await?.post(&path, &Nothing {}).await.map_err(Refusal::new)
     }
 
-    async fn set_auto_start(&self, wish: AutoStart) -> Result<Outcome, Refusal> {
+    async fn set_auto_start(&self, auto_start: bool) -> Result<Outcome, Refusal> {
         let path = format!("/v1/windows/{}", self.window.id);
-        let change = WindowSettings { auto_start: Some(wish.auto_start) };
+        let change = WindowSettings { auto_start: Some(auto_start) };
         let outcome = self.connect().await?.patch(&path, &change).await.map_err(Refusal::new)?;
-        self.window.set_auto_start(wish.auto_start);
+        self.window.set_auto_start(auto_start);
+        self.tell_standing().await;
         Ok(outcome)
     }
 
@@ -192,8 +219,7 @@ impl Desk {
         match find(&self.find.home).await {
             Ok(mut connection) => connection.post("/v1/port", &change).await.map_err(|error| match &error {
                 CallError::Refused { failure, .. } if failure.code == "port_refused" => {
-                    let (code, message) = (failure.code.clone(), failure.message.clone());
-                    Problem { code, message, args: vec![port.to_string()] }.into()
+                    problem(&failure.code, vec![port.to_string()]).into()
                 }
                 _ => Refusal::new(error),
             }),
@@ -252,10 +278,6 @@ async fn client_config(wish: ClientConfigWish) -> Result<ClientConfig, Refusal> 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 fn to_refusal(error: FindError) -> Refusal {
     to_wire(report::Problem::from(&error)).into()
-}
-
-fn to_wire(report::Problem { code, message, args }: report::Problem) -> Problem {
-    Problem { code: code.to_owned(), message, args }
 }
 
 fn to_url(port: u16) -> String {
