@@ -155,3 +155,45 @@ test('a broken launch.json is told with its line', async () => {
     assert.equal(answer.code, 'launch_json_broken', JSON.stringify(answer));
     assert.equal(answer.line, 2);
 });
+
+test('folders that are added and removed, and another name, are told to the coordinator', async () => {
+    const [one, two] = [editor.project('shop', 'one'), editor.project('robots', 'two')];
+    const file = path.join(editor.run, 'projects/pair.code-workspace');
+    const write = (...folders) => {
+        // At once, because VS Code may read it at any moment.
+        fs.writeFileSync(`${file}.new`, JSON.stringify({ folders: folders.map((at) => ({ path: at })) }));
+        fs.renameSync(`${file}.new`, file);
+    };
+    const named = (name) => editor.status().windows.find((window) => window.name.startsWith(name));
+    const holds = (name, ...folders) => JSON.stringify(named(name)?.folders) === JSON.stringify(folders);
+    // Now and then VS Code takes a workspace file for empty while it starts; a user opens it again.
+    const expectOpened = async (window, workspace, name) => {
+        for (let n = 0; n < 3; n += 1) {
+            if (await until('it has its folder', () => holds(name, one), 15_000).catch(() => false)) {
+                return;
+            }
+            await window.show(workspace);
+        }
+        await until(`${name} has its folder`, () => holds(name, one));
+    };
+    write(one);
+    const pair = await editor.open(file);
+    await expectOpened(pair, file, 'pair');
+    const { id, pid } = named('pair');
+    write(one, two);
+    await until('it has two folders', () => holds('pair', one, two));
+    // The same window: calls that name a folder reach it.
+    assert.deepEqual([named('pair').id, named('pair').pid], [id, pid]);
+    editor.baton('take', two);
+    await pair.waitForStatus('live');
+    write(one);
+    await until('it has one folder again', () => holds('pair', one));
+
+    // A window is called after its workspace: the user opens the same one under another name.
+    const renamed = path.join(editor.run, 'projects/trio.code-workspace');
+    fs.copyFileSync(file, renamed);
+    await pair.show(renamed);
+    await expectOpened(pair, renamed, 'trio');
+    await until('the old name is gone', () => named('pair') === undefined);
+    await pair.close();
+});
