@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use baton_tests::place;
 
 /// What one part measured.
@@ -67,6 +67,7 @@ pub(crate) fn say(text: &str) {
 
 /// Replaces the part's section in the document, between its own markers.
 pub(crate) fn write(name: &str, section: &Section) -> Result<()> {
+    ensure!(!cfg!(debug_assertions), "these are the figures of a debug build");
     let path = place::root().join("docs/performance.md");
     let text = std::fs::read_to_string(&path).context("the document cannot be read")?;
     let (begin, end) = (format!("<!-- {name}:begin -->"), format!("<!-- {name}:end -->"));
