@@ -126,6 +126,14 @@ contract! {
         AddEditorBreakpoint = "debug/addBreakpoint": EditorBreakpoint => EditorBreakpoint;
         /// Removes breakpoints of the editor.
         RemoveEditorBreakpoints = "debug/removeBreakpoints": EditorBreakpointIds => Nothing;
+        /// Opens a file, starts what serves its language, and tells what is not saved.
+        OpenInEditor = "code/open": CodeFile => CodeOpened;
+        /// Runs a command of VS Code's.
+        ExecuteInEditor = "code/execute": CodeCommand => CodeResult;
+        /// What VS Code finds wrong.
+        GetEditorProblems = "code/problems": CodeScope => CodeProblems;
+        /// Changes files, all or none.
+        ApplyInEditor = "code/apply": CodeEdits => CodeApplied;
     }
     notifications {
         // Extension -> agent.
@@ -432,4 +440,125 @@ pub struct EditorBreakpoints {
 pub struct EditorBreakpointIds {
     /// VS Code's ids.
     pub ids: Vec<String>,
+}
+
+/// A file, and what the agent knows of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeFile {
+    /// Absolute path.
+    pub path: String,
+    /// SHA-256, in hex, of its text on disk with `\n` for every line break.
+    pub hash: String,
+}
+
+/// A file as VS Code has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeOpened {
+    /// VS Code's name of its language.
+    pub language: String,
+    /// Extensions that are started for that language; they run now.
+    pub n_extensions: u32,
+    /// False when VS Code has not yet read what the disk holds.
+    pub is_current: bool,
+    /// Whether a tab shows it.
+    pub in_tab: bool,
+    /// The files on disk whose text in VS Code is another.
+    pub unsaved: Vec<CodeText>,
+}
+
+/// A text that is not on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeText {
+    /// Absolute path.
+    pub path: String,
+    /// All of it.
+    pub text: String,
+}
+
+/// A command of VS Code's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeCommand {
+    /// Its id.
+    pub command: String,
+    /// Its arguments. An object with the one member `$path`, `$position` (line, character) or `$range` (twice that)
+    /// stands for VS Code's own; one with `$kept` (a number of [`CodeResult::kept`], an index) for what is kept.
+    pub arguments: Vec<Value>,
+    /// Whether later commands need the objects of the result.
+    #[serde(default)]
+    pub keep: bool,
+}
+
+/// What a command gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeResult {
+    /// As plain objects; what the language server protocol has looks as it does there, but for numbers of kinds,
+    /// which count from 0.
+    #[serde(default)]
+    pub result: Value,
+    /// Where its objects are kept, for a while.
+    #[serde(default)]
+    pub kept: Option<u32>,
+}
+
+/// One file, or all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeScope {
+    /// Absolute path.
+    pub path: Option<String>,
+}
+
+/// What VS Code finds wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeProblems {
+    /// By file.
+    pub files: Vec<CodeFileProblems>,
+    /// Milliseconds since the text of the file became what it is.
+    pub text_age_ms: u64,
+    /// Milliseconds since VS Code was told of problems of that text; null when it was not.
+    pub told_age_ms: Option<u64>,
+}
+
+/// What VS Code finds wrong in a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeFileProblems {
+    /// Absolute path.
+    pub path: String,
+    /// VS Code's diagnostics; severities count from 0.
+    pub problems: Vec<Value>,
+}
+
+/// Changes of several files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeEdits {
+    /// By file.
+    pub files: Vec<CodeFileEdits>,
+}
+
+/// Changes of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeFileEdits {
+    /// Absolute path.
+    pub path: String,
+    /// SHA-256, in hex, of the text that the edits are for.
+    pub hash: String,
+    /// None touches another.
+    pub edits: Vec<CodeEdit>,
+}
+
+/// A range, counted in UTF-16 from 0, and its new text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeEdit {
+    /// Line, character, line, character.
+    pub range: [u32; 4],
+    /// What is there then.
+    pub text: String,
+}
+
+/// Whether the changes were made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeApplied {
+    /// The file whose text is another one; nothing was changed then.
+    pub changed: Option<String>,
+    /// Why else nothing was changed.
+    pub failure: Option<String>,
 }

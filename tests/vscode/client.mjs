@@ -15,12 +15,12 @@ const PROGRAMS = {
     typescript: [NODE, path.join(CLIENTS, 'sdk_1.mjs')],
 };
 
-/** Connects a client: npm's `@modelcontextprotocol/sdk`, or PyPI's `mcp`. */
-export async function connect(editor, language = 'typescript') {
+/** Connects a client: npm's `@modelcontextprotocol/sdk`, or PyPI's `mcp`; `query` goes to the end of the URL. */
+export async function connect(editor, language = 'typescript', query = '') {
     const [program, script] = PROGRAMS[language];
     const env = {
         ...process.env,
-        MCP_URL: `http://127.0.0.1:${editor.status().port}/mcp`,
+        MCP_URL: `http://127.0.0.1:${editor.status().port}/mcp${query}`,
         MCP_TOKEN: editor.baton('token'),
         NODE_PACKAGES: path.join(CACHE, 'node'),
     };

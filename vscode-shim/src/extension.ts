@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 
 import { Agent } from './agent';
 import { installBinaries } from './binaries';
+import { EditorLanguages } from './code';
 import { EditorDebugger } from './debug';
 import { serveHandover } from './handover';
 import { offerMcpServer } from './mcpProvider';
@@ -18,6 +19,7 @@ export function activate(context: vscode.ExtensionContext): void {
     const startedAt = performance.now();
     const log = vscode.window.createOutputChannel('Baton', { log: true });
     const debug = new EditorDebugger(log);
+    const languages = new EditorLanguages();
     const { version } = context.extension.packageJSON as { version: string };
     const noFolder = vscode.Uri.joinPath(context.globalStorageUri, 'empty-windows');
     const settings: Settings = new Settings(() => agent, context.globalState);
@@ -29,6 +31,7 @@ export function activate(context: vscode.ExtensionContext): void {
             serve: (connection) => {
                 serveHandover(connection);
                 debug.serve(connection);
+                languages.serve(connection);
             },
             greet: () => {
                 debug.greet();
@@ -42,6 +45,7 @@ export function activate(context: vscode.ExtensionContext): void {
     // Not the log: the agent's last lines come after VS Code has disposed of these.
     context.subscriptions.push(
         debug,
+        languages,
         settings,
         showStatus(agent),
         panel.watch(),

@@ -50,6 +50,110 @@ export interface Clients {
     clients: ClientName[];
 }
 
+/** Whether the changes were made. */
+export interface CodeApplied {
+    /** The file whose text is another one; nothing was changed then. */
+    changed?: string | null;
+    /** Why else nothing was changed. */
+    failure?: string | null;
+}
+
+/** A command of VS Code's. */
+export interface CodeCommand {
+    /** Its arguments. An object with the one member `$path`, `$position` (line, character) or `$range` (twice that) stands for VS Code's own; one with `$kept` (a number of `CodeResult::kept`, an index) for what is kept. */
+    arguments: unknown[];
+    /** Its id. */
+    command: string;
+    /** Whether later commands need the objects of the result. */
+    keep?: boolean;
+}
+
+/** A range, counted in UTF-16 from 0, and its new text. */
+export interface CodeEdit {
+    /** Line, character, line, character. */
+    range: number[];
+    /** What is there then. */
+    text: string;
+}
+
+/** Changes of several files. */
+export interface CodeEdits {
+    /** By file. */
+    files: CodeFileEdits[];
+}
+
+/** A file, and what the agent knows of it. */
+export interface CodeFile {
+    /** SHA-256, in hex, of its text on disk with `\n` for every line break. */
+    hash: string;
+    /** Absolute path. */
+    path: string;
+}
+
+/** Changes of a file. */
+export interface CodeFileEdits {
+    /** None touches another. */
+    edits: CodeEdit[];
+    /** SHA-256, in hex, of the text that the edits are for. */
+    hash: string;
+    /** Absolute path. */
+    path: string;
+}
+
+/** What VS Code finds wrong in a file. */
+export interface CodeFileProblems {
+    /** Absolute path. */
+    path: string;
+    /** VS Code's diagnostics; severities count from 0. */
+    problems: unknown[];
+}
+
+/** A file as VS Code has it. */
+export interface CodeOpened {
+    /** Whether a tab shows it. */
+    in_tab: boolean;
+    /** False when VS Code has not yet read what the disk holds. */
+    is_current: boolean;
+    /** VS Code's name of its language. */
+    language: string;
+    /** Extensions that are started for that language; they run now. */
+    n_extensions: number;
+    /** The files on disk whose text in VS Code is another. */
+    unsaved: CodeText[];
+}
+
+/** What VS Code finds wrong. */
+export interface CodeProblems {
+    /** By file. */
+    files: CodeFileProblems[];
+    /** Milliseconds since the text of the file became what it is. */
+    text_age_ms: number;
+    /** Milliseconds since VS Code was told of problems of that text; null when it was not. */
+    told_age_ms?: number | null;
+}
+
+/** What a command gave. */
+export interface CodeResult {
+    /** Where its objects are kept, for a while. */
+    kept?: number | null;
+    /** As plain objects; what the language server protocol has looks as it does there, but for numbers of kinds, which count from 0. */
+    result?: unknown;
+}
+
+/** One file, or all. */
+export interface CodeScope {
+    /** Absolute path. */
+    path?: string | null;
+}
+
+/** A text that is not on disk. */
+export interface CodeText {
+    /** Absolute path. */
+    path: string;
+    /** All of it. */
+    text: string;
+}
+
 /** A breakpoint of the editor. */
 export interface EditorBreakpoint {
     /** 1-based. */
@@ -339,6 +443,10 @@ export const RequestInEditor = new RequestType<EditorRequest, EditorResponse, vo
 export const StopInEditor = new RequestType<EditorSessionRef, Nothing, void>('debug/stop');
 export const AddEditorBreakpoint = new RequestType<EditorBreakpoint, EditorBreakpoint, void>('debug/addBreakpoint');
 export const RemoveEditorBreakpoints = new RequestType<EditorBreakpointIds, Nothing, void>('debug/removeBreakpoints');
+export const OpenInEditor = new RequestType<CodeFile, CodeOpened, void>('code/open');
+export const ExecuteInEditor = new RequestType<CodeCommand, CodeResult, void>('code/execute');
+export const GetEditorProblems = new RequestType<CodeScope, CodeProblems, void>('code/problems');
+export const ApplyInEditor = new RequestType<CodeEdits, CodeApplied, void>('code/apply');
 export const Beat = new NotificationType<WindowBeat>('window/beat');
 export const EditorSessionBegan = new NotificationType<EditorSession>('debug/sessionBegan');
 export const EditorSessionMessage = new NotificationType<EditorMessage>('debug/message');

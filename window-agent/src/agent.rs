@@ -17,6 +17,8 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info, info_span};
 
+use crate::code::CodeIndex;
+use crate::code::servers::Places;
 use crate::debug::editor::Editor;
 use crate::debug::{Debugger, DebuggerOptions};
 use crate::mcp::{self, Access};
@@ -131,9 +133,14 @@ fn open_window(options: &Options, id: WindowId, editor: Option<Editor>) -> anyho
     let name = options.name.clone().filter(|name| !name.is_empty());
     let name = name.or_else(|| folders.first().map(|folder| folder.name.clone()));
     let paths = folders.iter().map(|folder| folder.path.clone()).collect();
+    let shim = editor.as_ref().map(|editor| editor.shim().clone());
     let debugger = Debugger::spawn(DebuggerOptions { editor, ..DebuggerOptions::from_env(paths) });
     let name = name.unwrap_or_else(|| id.to_string());
-    Ok(Window::new(id, name, options.kind.into(), workspace, debugger))
+    let mut window = Window::new(id, name, options.kind.into(), workspace, debugger);
+    if let Some(shim) = shim {
+        window.code = CodeIndex::in_editor(Places::from_env(), shim);
+    }
+    Ok(window)
 }
 
 /// Cancelled when standard input ends or a signal says so.

@@ -3,7 +3,8 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`outline`], [`references`], [`diagnostics`], [`navigate`], [`change`] | the verbs |
+//! | [`outline`], [`references`], [`diagnostics`], [`navigate`], [`change`], [`complete`], [`actions`] | the verbs |
+//! | [`editor`] | VS Code as a server, and what its user has not saved |
 //! | [`servers`] | which server serves a file, as data |
 //! | [`server`] | one server: its task, CORE: its life, its documents |
 //! | [`text`], [`symbols`] | CORE: lines, encodings, changes; the tree of symbols, names |
@@ -11,8 +12,11 @@
 //! | [`search`], [`edits`] | CORE: what a text alone tells, where no server can; new texts out of edits |
 //! | [`files`], [`watch`] | the disk: what a file holds, what changed |
 
+pub mod actions;
 pub mod change;
+pub mod complete;
 pub mod diagnostics;
+pub mod editor;
 pub mod edits;
 pub mod files;
 pub mod lsp;
@@ -33,11 +37,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::task::JoinHandle;
 
+use self::editor::{CodeEditor, View};
 use self::files::FileError;
 use self::server::documents::Snapshot;
 use self::server::{Ask, Server, ServerError};
 use self::servers::{Choice, NoServer, Places, Table};
 use self::watch::Watch;
+use crate::shim::Shim;
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
@@ -56,6 +62,8 @@ pub struct CodeIndex {
 
 struct Inner {
     places: Places,
+    /// VS Code, in a window of it.
+    editor: Option<CodeEditor>,
     table: OnceLock<Table>,
     servers: Mutex<HashMap<(String, PathBuf), Running>>,
     /// Held while changes are handed on, so that no call overtakes them.
@@ -103,17 +111,42 @@ pub enum Source {
 /// A file that a call is about.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// As it is on disk now.
+    /// As it is now: on disk, or in VS Code when it is not saved.
     pub snapshot: Snapshot,
     /// The window's folder that it is in.
     pub folder: PathBuf,
+    /// What VS Code makes of it, in a window of it.
+    pub view: View,
+}
+
+impl Subject {
+    /// What a server has to see for a question about the file: itself, and everything that is not saved.
+    fn shown(&self) -> Vec<Snapshot> {
+        let others = self.view.unsaved.all().iter().filter(|other| other.path != self.snapshot.path);
+        std::iter::once(&self.snapshot).chain(others).cloned().collect()
+    }
+
+    /// What was `settled` is not when VS Code has not read the file yet.
+    fn freshness(&self, freshness: Freshness) -> Freshness {
+        if self.view.is_stale { Freshness::Stale } else { freshness }
+    }
 }
 
 impl CodeIndex {
     /// An engine that looks for servers in these places.
     pub fn new(places: Places) -> Self {
+        Self::with(places, None)
+    }
+
+    /// An engine that asks VS Code first.
+    pub fn in_editor(places: Places, shim: Shim) -> Self {
+        Self::with(places, Some(CodeEditor::new(shim)))
+    }
+
+    fn with(places: Places, editor: Option<CodeEditor>) -> Self {
         let inner = Inner {
             places,
+            editor,
             table: OnceLock::new(),
             servers: Mutex::default(),
             watching: tokio::sync::Mutex::new(Watching::Off),
@@ -140,7 +173,12 @@ impl CodeIndex {
     }
 
     /// The file that `given` names, when it is a text inside the window's folders.
-    pub async fn open(&self, workspace: &Workspace, given: &str) -> Result<Subject, ToolError> {
+    pub async fn open(
+        &self,
+        workspace: &Workspace,
+        given: &str,
+        deadline: Instant,
+    ) -> Result<Subject, ToolError> {
         let path = workspace.resolve_file(given).await?;
         let folder =
             workspace.folders().iter().map(|folder| &folder.path).find(|folder| path.starts_with(folder));
@@ -153,11 +191,25 @@ impl CodeIndex {
             files::read(&path).map_err(|error| file_error(&path, &error))
         });
         let snapshot = read.await.map_err(|_| closing())??;
-        Ok(Subject { snapshot, folder })
+        Ok(self.in_view(Subject { snapshot, folder, view: View::default() }, deadline).await)
+    }
+
+    /// The file as VS Code has it, in a window of it.
+    async fn in_view(&self, mut subject: Subject, deadline: Instant) -> Subject {
+        if let Some(editor) = &self.inner.editor {
+            subject.view = editor.view(&subject.snapshot, deadline).await;
+            if let Some(unsaved) = subject.view.unsaved.find(&subject.snapshot.path) {
+                subject.snapshot = unsaved.clone();
+            }
+        }
+        subject
     }
 
     /// The server for a file; a sentence says why there is none.
     fn server_for(&self, subject: &Subject) -> Result<Server, String> {
+        if let Some(editor) = self.inner.editor.as_ref().filter(|_| subject.view.is_served) {
+            return Ok(editor.server().clone());
+        }
         match self.table().choose(&self.inner.places, &subject.snapshot.path, &subject.folder) {
             Ok(choice) => Ok(self.server(choice)),
             Err(no_server) => Err(self.why_none(&subject.snapshot.path, &no_server)),
@@ -273,10 +325,12 @@ impl CodeIndex {
         deadline: Instant,
     ) -> Result<(server::Answered, Freshness), ToolError> {
         loop {
-            let answered = server.ask(ask.clone(), deadline).await.map_err(server_error)?;
+            let answered = server.ask(ask.clone(), deadline).await;
             let freshness = freshness_of(server);
-            if freshness == Freshness::Settled || !wait_settled(server, deadline).await {
-                return Ok((answered, freshness));
+            // What it does not know yet a server refuses, too.
+            let may_change = matches!(answered, Ok(_) | Err(ServerError::Refused { .. }));
+            if freshness == Freshness::Settled || !may_change || !wait_settled(server, deadline).await {
+                return answered.map(|answered| (answered, freshness)).map_err(server_error);
             }
         }
     }

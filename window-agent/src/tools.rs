@@ -157,10 +157,10 @@ impl From<Result<Object, ToolError>> for Answer {
 /// All tools of all toolsets, in the order in which they are listed.
 pub static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::new);
 
-/// Toolset of the tools that change files; not offered unless it is asked for.
+/// Toolset of the tools that change files, or help with it; not offered unless it is asked for.
 const REFACTOR: &str = "refactor";
 /// Its tools.
-const REFACTORING: [&str; 2] = ["lcp_rename", "lcp_apply_edit"];
+const REFACTORING: [&str; 4] = ["lcp_rename", "lcp_apply_edit", "lcp_complete", "lcp_code_action"];
 
 /// See [`CATALOGUE`].
 #[derive(Debug)]

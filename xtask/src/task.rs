@@ -74,7 +74,7 @@ pub(crate) fn test(suites: &[Suite]) -> Result<()> {
     } else if wants(Suite::Windows) || wants(Suite::Adapters) {
         build(&PROGRAMS, &["--bins"])?;
     }
-    if wants(Suite::Unit) || wants(Suite::It) {
+    if wants(Suite::Unit) || wants(Suite::It) || wants(Suite::Windows) {
         install_servers()?;
     }
     if wants(Suite::Unit) || wants(Suite::Adapters) {
@@ -163,9 +163,21 @@ fn install_for_tests(with_clients: bool) -> Result<()> {
 fn install_servers() -> Result<()> {
     say("looking for the language servers");
     let mut install = command(built("debug", "baton-agent")?);
-    install.args(["servers", "install", "ty", "typescript", "clangd", "rust-analyzer"]);
+    install.args(["servers", "install"]).args(SERVERS);
     shown("baton servers install", install.arg("--into").arg(cache().join("servers")))
 }
+
+/// All of the table, each with the story of `window-agent/tests/code/languages.rs`.
+const SERVERS: [&str; 8] = [
+    "ty",
+    "typescript",
+    "clangd",
+    "rust-analyzer",
+    "gopls",
+    "basedpyright",
+    "pyright",
+    "typescript-language-server",
+];
 
 /// The programs of a user, and what drives them.
 pub(crate) const PROGRAMS: [&str; 6] =

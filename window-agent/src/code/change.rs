@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::editor::Unsaved;
 use super::edits::{self, EditProblem, Replacement};
 use super::references::{Wanted, about};
 use super::text::{Storage, Text};
-use super::{CodeIndex, closing, file_error, files, text};
+use super::{CodeIndex, Subject, closing, file_error, files, text};
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
@@ -26,17 +27,21 @@ pub struct FileEdit {
     pub storage: Storage,
     /// First lines of the edits, from 1.
     pub lines: Vec<u32>,
+    /// What makes the new text out of the old one.
+    pub replacements: Vec<Replacement>,
 }
 
-/// What a rename would do.
+/// What a rename or an action would do.
 #[derive(Clone, Debug)]
-pub struct Renaming {
-    /// The symbol's full name.
-    pub symbol: String,
+pub struct Change {
+    /// The symbol's full name, or the action's title.
+    pub subject: String,
     /// By file.
     pub edits: Vec<FileEdit>,
     /// Stands for exactly this.
     pub token: String,
+    /// What is not saved in VS Code.
+    pub unsaved: Unsaved,
 }
 
 /// One edit that a client asks for.
@@ -60,34 +65,18 @@ impl CodeIndex {
         wanted: &Wanted,
         new_name: &str,
         deadline: Instant,
-    ) -> Result<Renaming, ToolError> {
+    ) -> Result<Change, ToolError> {
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
         let ask =
             about("textDocument/rename", &outline.subject, target.position, json!({"newName": new_name}));
         let (answered, _) = self.ask_settled(&server, ask, deadline).await?;
-        let by_file = edits::from_workspace_edit(&answered.result).map_err(edit_error)?;
-        if by_file.is_empty() {
+        let encoding = answered.agreed.encoding;
+        let edits = file_edits(workspace, &outline.subject, &answered.result, encoding).await?;
+        if edits.is_empty() {
             return Err(ToolError::new("nothing_to_rename", format!("{} cannot be renamed.", target.name))
                 .hint("It may be a name of the language or of a library."));
         }
-        let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
-        if let Some(path) = by_file.keys().find(|path| !folders.iter().any(|folder| path.starts_with(folder)))
-        {
-            let message =
-                format!("The rename would change {}, outside this window's folders.", path.display());
-            return Err(ToolError::new("outside_window", message).hint("Rename what belongs to the project."));
-        }
-        let encoding = answered.agreed.encoding;
-        let made = tokio::task::spawn_blocking(move || {
-            by_file
-                .into_iter()
-                .map(|(path, edits)| file_edit(&path, |text| Ok(edits::replacements(text, &edits, encoding))))
-                .collect::<Result<Vec<_>, _>>()
-        });
-        let edits = made.await.map_err(|_| closing())??;
-        let changes = edits.iter().map(|edit| (&edit.path, edit.old.as_str(), edit.new.as_str()));
-        let token = edits::token(changes);
-        Ok(Renaming { symbol: target.name, token, edits })
+        Ok(Change::new(target.name, edits, outline.subject.view.unsaved))
     }
 
     /// What a client's own edits make of a file.
@@ -96,26 +85,70 @@ impl CodeIndex {
         workspace: &Workspace,
         given: &str,
         wishes: Vec<Wish>,
-    ) -> Result<FileEdit, ToolError> {
-        let subject = self.open(workspace, given).await?;
-        let path = subject.snapshot.path;
+        deadline: Instant,
+    ) -> Result<Change, ToolError> {
+        let subject = self.open(workspace, given, deadline).await?;
+        let (path, unsaved) = (subject.snapshot.path, subject.view.unsaved);
+        let known = unsaved.clone();
         let made = tokio::task::spawn_blocking(move || {
-            file_edit(&path, |text| wishes.iter().map(|wish| replacement(text, wish)).collect())
+            file_edit(&path, &known, |text| wishes.iter().map(|wish| replacement(text, wish)).collect())
         });
-        made.await.map_err(|_| closing())?
+        Ok(Change::new(String::new(), vec![made.await.map_err(|_| closing())??], unsaved))
     }
 
-    /// Writes all files, or none.
-    pub async fn write(&self, edits: Vec<FileEdit>) -> Result<(), ToolError> {
-        tokio::task::spawn_blocking(move || write_all(&edits)).await.map_err(|_| closing())?
+    /// Changes all files, or none: in VS Code where that is, so that its user can undo it, otherwise on disk.
+    pub async fn write(&self, change: Change) -> Result<(), ToolError> {
+        if let Some(editor) = &self.inner.editor
+            && editor.apply(&change.edits, &change.unsaved).await?
+        {
+            return Ok(());
+        }
+        tokio::task::spawn_blocking(move || write_all(&change.edits)).await.map_err(|_| closing())?
     }
+}
+
+impl Change {
+    pub(super) fn new(subject: String, edits: Vec<FileEdit>, unsaved: Unsaved) -> Self {
+        let changes = edits.iter().map(|edit| (&edit.path, edit.old.as_str(), edit.new.as_str()));
+        let token = edits::token(changes);
+        Self { subject, edits, token, unsaved }
+    }
+}
+
+/// What an edit of a server makes of the files, which must all be the window's.
+pub(super) async fn file_edits(
+    workspace: &Workspace,
+    subject: &Subject,
+    workspace_edit: &Value,
+    encoding: text::Encoding,
+) -> Result<Vec<FileEdit>, ToolError> {
+    let by_file = edits::from_workspace_edit(workspace_edit).map_err(edit_error)?;
+    let is_ours = |path: &Path| workspace.folders().iter().any(|folder| path.starts_with(&folder.path));
+    if let Some(path) = by_file.keys().find(|path| !is_ours(path)) {
+        let message = format!("This would change {}, outside this window's folders.", path.display());
+        return Err(ToolError::new("outside_window", message).hint("Change what belongs to the project."));
+    }
+    let unsaved = subject.view.unsaved.clone();
+    let made = tokio::task::spawn_blocking(move || {
+        let by_file = by_file.into_iter().filter(|(_, edits)| !edits.is_empty());
+        by_file
+            .map(|(path, edits)| {
+                file_edit(&path, &unsaved, |text| Ok(edits::replacements(text, &edits, encoding)))
+            })
+            .collect::<Result<Vec<_>, _>>()
+    });
+    made.await.map_err(|_| closing())?
 }
 
 fn file_edit(
     path: &Path,
+    unsaved: &Unsaved,
     replacements: impl FnOnce(&Text) -> Result<Vec<Replacement>, ToolError>,
 ) -> Result<FileEdit, ToolError> {
-    let (snapshot, storage) = files::read_stored(path).map_err(|error| file_error(path, &error))?;
+    let (mut snapshot, storage) = files::read_stored(path).map_err(|error| file_error(path, &error))?;
+    if let Some(unsaved) = unsaved.find(path) {
+        snapshot = unsaved.clone();
+    }
     let replacements = replacements(&snapshot.text)?;
     let mut lines: Vec<u32> = replacements
         .iter()
@@ -123,8 +156,8 @@ fn file_edit(
         .collect();
     lines.sort_unstable();
     lines.dedup();
-    let new = edits::apply(&snapshot.text, replacements).map_err(edit_error)?;
-    Ok(FileEdit { path: path.to_owned(), old: snapshot.text, new, storage, lines })
+    let new = edits::apply(&snapshot.text, replacements.clone()).map_err(edit_error)?;
+    Ok(FileEdit { path: path.to_owned(), old: snapshot.text, new, storage, lines, replacements })
 }
 
 /// The bytes that a client means.

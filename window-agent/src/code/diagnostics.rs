@@ -8,6 +8,7 @@ use ignore::WalkBuilder;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::editor::View;
 use super::lsp::{self, Diagnostic};
 use super::server::documents::Snapshot;
 use super::server::{Ask, Server};
@@ -21,6 +22,8 @@ const MAX_FILES: usize = 200;
 const MAX_COUNTED: usize = 20_000;
 /// Languages that a project is checked in.
 const MAX_LANGUAGES: usize = 3;
+/// What VS Code does not tell of a project.
+const ONLY_OPENED: &str = "VS Code checks what it has open, and little else: name a file_path for more.";
 /// A server that tells by itself is done when it has been silent so long.
 const SILENCE: Duration = Duration::from_millis(400);
 
@@ -54,13 +57,19 @@ impl CodeIndex {
         given: &str,
         deadline: Instant,
     ) -> Result<Problems, ToolError> {
-        let subject = self.open(workspace, given).await?;
+        let subject = self.open(workspace, given, deadline).await?;
         let server = self.server_for(&subject).map_err(|why| {
             ToolError::new("no_server", format!("Problems in {given} cannot be told: {why}."))
                 .hint("lcp_get_outline and lcp_find_references still work, by text search.")
         })?;
-        self.sync(workspace, Some(deadline)).await;
-        let (items, freshness) = problems_of(&server, &subject.snapshot, deadline).await?;
+        let (items, freshness) = match self.inner.editor.as_ref().filter(|_| subject.view.is_served) {
+            Some(editor) => editor.problems(&subject.snapshot.path, deadline).await?,
+            None => {
+                self.sync(workspace, Some(deadline)).await;
+                problems_of(&server, subject.shown(), deadline).await?
+            }
+        };
+        let freshness = subject.freshness(freshness);
         let mut all = with_file(&subject.snapshot.path, items);
         sort(&mut all);
         Ok(Problems { all, servers: vec![server.name.clone()], freshness, notes: Vec::new() })
@@ -78,15 +87,26 @@ impl CodeIndex {
             freshness: Freshness::Settled,
             notes: Vec::new(),
         };
-        for subject in self.examples(workspace).await? {
+        let mut by_editor = None;
+        for subject in self.examples(workspace, deadline).await? {
             match self.server_for(&subject) {
+                Ok(_) if subject.view.is_served => by_editor = self.inner.editor.as_ref(),
                 Ok(_) => {}
                 Err(why) if problems.notes.len() < MAX_LANGUAGES => problems.notes.push(why),
                 Err(_) => {}
             }
         }
         let servers = self.started();
-        if servers.is_empty() {
+        if let Some(editor) = by_editor {
+            let found = editor.all_problems(deadline).await?;
+            let is_ours =
+                |path: &Path| workspace.folders().iter().any(|folder| path.starts_with(&folder.path));
+            let ours = found.into_iter().filter(|(path, _)| is_ours(path));
+            problems.all.extend(ours.flat_map(|(path, items)| with_file(&path, items)));
+            problems.servers.push(editor.server().name.clone());
+            problems.notes.push(ONLY_OPENED.to_owned());
+        }
+        if servers.is_empty() && by_editor.is_none() {
             return Err(ToolError::new("no_server", "No language server can check this project.")
                 .hint(problems.notes.first().cloned().unwrap_or_else(|| "Name a file_path.".to_owned())));
         }
@@ -114,7 +134,11 @@ impl CodeIndex {
     }
 
     /// One file for each language that the project is in, the most frequent ones.
-    pub(super) async fn examples(&self, workspace: &Workspace) -> Result<Vec<Subject>, ToolError> {
+    pub(super) async fn examples(
+        &self,
+        workspace: &Workspace,
+        deadline: Instant,
+    ) -> Result<Vec<Subject>, ToolError> {
         let (index, workspace) = (self.clone(), workspace.clone());
         let found = tokio::task::spawn_blocking(move || {
             let mut counted: Vec<(usize, String, PathBuf, PathBuf)> = Vec::new();
@@ -131,11 +155,15 @@ impl CodeIndex {
             }
             counted.sort_by_key(|(count, _, _, _)| std::cmp::Reverse(*count));
             let opened = counted.into_iter().take(MAX_LANGUAGES).filter_map(|(_, _, path, folder)| {
-                Some(Subject { snapshot: files::read(&path).ok()?, folder })
+                Some(Subject { snapshot: files::read(&path).ok()?, folder, view: View::default() })
             });
-            opened.collect()
+            opened.collect::<Vec<_>>()
         });
-        found.await.map_err(|_| closing())
+        let mut subjects = Vec::new();
+        for subject in found.await.map_err(|_| closing())? {
+            subjects.push(self.in_view(subject, deadline).await);
+        }
+        Ok(subjects)
     }
 
     async fn problems_of_project(
@@ -147,7 +175,7 @@ impl CodeIndex {
         let own = self.own_files(server, workspace).await?;
         let n_files = own.len();
         let Some(first) = own.first().cloned() else { return Ok((Vec::new(), Freshness::Settled, None)) };
-        let (_, freshness) = problems_of(server, &first, deadline).await?;
+        let (_, freshness) = problems_of(server, vec![first.clone()], deadline).await?;
         if server.activity().pulls_workspace {
             return workspace_problems(server, &first.path, deadline)
                 .await
@@ -163,7 +191,7 @@ impl CodeIndex {
                 );
                 return Ok((found, freshness, Some(note)));
             }
-            let (items, _) = problems_of(server, &snapshot, deadline).await?;
+            let (items, _) = problems_of(server, vec![snapshot.clone()], deadline).await?;
             found.extend(with_file(&snapshot.path, items));
         }
         for (path, published) in server.all_published() {
@@ -197,16 +225,18 @@ fn source_files(folder: &Path) -> impl Iterator<Item = PathBuf> {
     files.map(ignore::DirEntry::into_path)
 }
 
-/// The problems of one file, as soon as the server has looked at its newest text.
-async fn problems_of(
+/// The problems of the first of these files, as soon as the server has looked at its newest text.
+pub(super) async fn problems_of(
     server: &Server,
-    snapshot: &Snapshot,
+    shown: Vec<Snapshot>,
     deadline: Instant,
 ) -> Result<(Vec<Diagnostic>, Freshness), ToolError> {
+    let Some(path) = shown.first().map(|snapshot| snapshot.path.clone()) else {
+        return Ok((Vec::new(), Freshness::Settled));
+    };
     // Opened first: only then is it known how the server tells.
-    let open = Ask { method: "", params: Arc::new(|_| Value::Null), show: vec![snapshot.clone()] };
+    let open = Ask { method: "", params: Arc::new(|_| Value::Null), show: shown.clone() };
     server.ask(open, deadline).await.map_err(server_error)?;
-    let path = snapshot.path.clone();
     let is_told = || server.published(&path).is_some_and(|published| published.is_current);
     let is_known = server.wait_for(deadline, |activity| activity.pulls || is_told()).await;
     let mut items: Vec<Diagnostic> =
@@ -216,7 +246,7 @@ async fn problems_of(
         let ask = Ask {
             method: "textDocument/diagnostic",
             params: Arc::new(move |_| json!({"textDocument": {"uri": uri}})),
-            show: vec![snapshot.clone()],
+            show: shown,
         };
         loop {
             let answered = server.ask(ask.clone(), deadline).await.map_err(server_error)?;

@@ -75,18 +75,24 @@ pub struct SymbolInformation {
 }
 
 /// A problem that a server found.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// Where.
     pub range: Range,
     /// 1 is an error, 2 a warning, 3 information, 4 a hint.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<u8>,
     /// The server's code for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Value>,
     /// Which part of the server says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// What is wrong.
     pub message: String,
+    /// What the server wants to hear again when it is asked for a fix.
+    #[serde(flatten)]
+    pub more: serde_json::Map<String, Value>,
 }
 
 /// New text for a range.

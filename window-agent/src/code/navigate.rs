@@ -7,12 +7,13 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::editor::Unsaved;
 use super::lsp::{self, Location, Range};
 use super::references::{Wanted, about};
-use super::server::{Ask, Server};
+use super::server::Ask;
 use super::symbols::kind_name;
 use super::text::Encoding;
-use super::{CodeIndex, Freshness, closing, files};
+use super::{CodeIndex, Freshness, closing};
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
@@ -75,7 +76,8 @@ impl CodeIndex {
         let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
         let encoding = answered.agreed.encoding;
         let found = lsp::locations(&answered.result).into_iter().map(|at| (at, Found::default())).collect();
-        let all = spots(found, encoding).await?;
+        let all = spots(found, encoding, &outline.subject.view.unsaved).await?;
+        let freshness = outline.subject.freshness(freshness);
         Ok(Spots { all, symbol: target.name, server: server.name, freshness })
     }
 
@@ -126,7 +128,9 @@ impl CodeIndex {
             calls.dedup();
             Some((Location { uri, range }, Found::of(&call[other], calls)))
         });
-        let all = spots(found.collect(), answered.agreed.encoding).await?;
+        let unsaved = &outline.subject.view.unsaved;
+        let all = spots(found.collect(), answered.agreed.encoding, unsaved).await?;
+        let freshness = outline.subject.freshness(freshness);
         Ok(Spots { all, symbol: target.name, server: server.name, freshness })
     }
 
@@ -137,13 +141,21 @@ impl CodeIndex {
         query: &str,
         deadline: Instant,
     ) -> Result<Spots, ToolError> {
-        if self.started().is_empty() {
-            for subject in self.examples(workspace).await? {
-                let _ = self.server_for(&subject);
+        let (mut servers, mut unsaved) = (self.started(), Unsaved::default());
+        if servers.is_empty() || self.inner.editor.is_some() {
+            let mut first = None;
+            for subject in self.examples(workspace, deadline).await? {
+                unsaved = subject.view.unsaved.clone();
+                if let Ok(server) = self.server_for(&subject)
+                    && subject.view.is_served
+                {
+                    first = Some(server);
+                }
             }
+            servers = first.into_iter().chain(self.started()).collect();
         }
         self.sync(workspace, Some(deadline)).await;
-        let servers: Vec<Server> = self.started().into_iter().take(MAX_SEARCHED).collect();
+        servers.truncate(MAX_SEARCHED);
         let Some(first) = servers.first() else {
             return Err(ToolError::new("no_server", "No language server can search this project.")
                 .hint("`baton servers list` shows what there is."));
@@ -169,7 +181,7 @@ impl CodeIndex {
                 let range = Range::deserialize(&symbol["location"]["range"]).unwrap_or_default();
                 Some((Location { uri, range }, Found::of(symbol, Vec::new())))
             });
-            all.extend(spots(found.collect(), answered.agreed.encoding).await?);
+            all.extend(spots(found.collect(), answered.agreed.encoding, &unsaved).await?);
         }
         match refused {
             Some(error) if all.is_empty() => Err(error),
@@ -195,15 +207,20 @@ impl Found {
     }
 }
 
-async fn spots(found: Vec<(Location, Found)>, encoding: Encoding) -> Result<Vec<Spot>, ToolError> {
+async fn spots(
+    found: Vec<(Location, Found)>,
+    encoding: Encoding,
+    unsaved: &Unsaved,
+) -> Result<Vec<Spot>, ToolError> {
     const MAX_SHOWN: usize = 200;
+    let unsaved = unsaved.clone();
     let told = tokio::task::spawn_blocking(move || {
         let mut last: Option<(PathBuf, Option<Arc<super::text::Text>>)> = None;
         let mut all = Vec::new();
         for (location, more) in found {
             let Some(file) = lsp::path(&location.uri) else { continue };
             if last.as_ref().is_none_or(|(known, _)| *known != file) {
-                last = Some((file.clone(), files::read(&file).ok().map(|snapshot| snapshot.text)));
+                last = Some((file.clone(), unsaved.read(&file).ok().map(|snapshot| snapshot.text)));
             }
             let text = last.as_ref().and_then(|(_, text)| text.clone());
             let start = location.range.start;
@@ -226,7 +243,7 @@ async fn spots(found: Vec<(Location, Found)>, encoding: Encoding) -> Result<Vec<
 }
 
 /// The text of a hover, in whichever of its forms.
-fn marked(contents: &Value) -> String {
+pub(super) fn marked(contents: &Value) -> String {
     match contents {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts.iter().map(marked).collect::<Vec<_>>().join("\n\n"),

@@ -48,7 +48,7 @@ impl CodeIndex {
         given: &str,
         deadline: Instant,
     ) -> Result<Outline, ToolError> {
-        let subject = self.open(workspace, given).await?;
+        let subject = self.open(workspace, given, deadline).await?;
         self.outline_of(workspace, subject, deadline).await
     }
 
@@ -63,12 +63,16 @@ impl CodeIndex {
             Err(why) => {
                 let symbols = search::outline(&subject.snapshot.text);
                 let source = Source::TextSearch(why);
-                return Ok(Outline { subject, symbols, source, freshness: Freshness::Settled });
+                let freshness = subject.freshness(Freshness::Settled);
+                return Ok(Outline { subject, symbols, source, freshness });
             }
         };
-        self.sync(workspace, None).await;
+        if !subject.view.is_served {
+            self.sync(workspace, None).await;
+        }
         let symbols = ask_symbols(&server, &subject, deadline).await?;
-        Ok(Outline { symbols, source: Source::Server(server.name), freshness: Freshness::Settled, subject })
+        let freshness = subject.freshness(Freshness::Settled);
+        Ok(Outline { symbols, source: Source::Server(server.name), freshness, subject })
     }
 }
 
@@ -82,7 +86,7 @@ async fn ask_symbols(
     let ask = Ask {
         method: "textDocument/documentSymbol",
         params: Arc::new(move |_| json!({"textDocument": {"uri": uri}})),
-        show: vec![subject.snapshot.clone()],
+        show: subject.shown(),
     };
     let answered = server.ask(ask, deadline).await.map_err(server_error)?;
     let mut symbols = symbols::from_answer(&answered.result);

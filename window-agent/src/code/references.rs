@@ -84,7 +84,7 @@ impl CodeIndex {
         wanted: &Wanted,
         deadline: Instant,
     ) -> Result<References, ToolError> {
-        let subject = self.open(workspace, &wanted.context_file).await?;
+        let subject = self.open(workspace, &wanted.context_file, deadline).await?;
         if let Err(why) = self.server_for(&subject) {
             return text_references(workspace, wanted, why).await;
         }
@@ -105,7 +105,7 @@ impl CodeIndex {
             is_corrected: target.is_corrected,
             all: told.await.map_err(|_| closing())?,
             source: Source::Server(server.name.clone()),
-            freshness,
+            freshness: outline.subject.freshness(freshness),
             note: self.what_is_not_searched(&server),
         })
     }
@@ -131,13 +131,15 @@ impl CodeIndex {
         wanted: &Wanted,
         deadline: Instant,
     ) -> Result<(Server, Outline, Target), ToolError> {
-        let subject = self.open(workspace, &wanted.context_file).await?;
+        let subject = self.open(workspace, &wanted.context_file, deadline).await?;
         let server = self.server_for(&subject).map_err(|why| {
             ToolError::new("no_server", format!("This takes a language server: {why}.")).hint(
                 "lcp_get_outline, lcp_read_symbol and lcp_find_references work without one, by text search.",
             )
         })?;
-        self.sync(workspace, Some(deadline)).await;
+        if !subject.view.is_served {
+            self.sync(workspace, Some(deadline)).await;
+        }
         let outline = self.outline_of(workspace, subject, deadline).await?;
         let target = self.target(&server, &outline, wanted, deadline).await?;
         Ok((server, outline, target))
@@ -226,7 +228,7 @@ pub(super) fn about(method: &'static str, subject: &Subject, place: Position, mo
         }
         params
     });
-    Ask { method, params, show: vec![subject.snapshot.clone()] }
+    Ask { method, params, show: subject.shown() }
 }
 
 /// Where a symbol's name stands. Some servers tell the place of the whole symbol only.
@@ -256,7 +258,7 @@ fn tell(found: Vec<Location>, encoding: Encoding, subject: &Subject, n_texts: us
         places.dedup();
         let read = match path == subject.snapshot.path {
             true => Some(subject.snapshot.text.clone()),
-            false => files::read(&path).ok().map(|snapshot| snapshot.text),
+            false => subject.view.unsaved.read(&path).ok().map(|snapshot| snapshot.text),
         };
         for place in places {
             let wants_text = all.len() < n_texts;

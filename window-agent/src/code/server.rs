@@ -1,6 +1,7 @@
 //! A language server: a handle on the one task that owns its process, its documents and what was asked of it.
 
 pub mod documents;
+mod editor;
 pub mod life;
 mod log;
 mod session;
@@ -19,6 +20,7 @@ use self::documents::Snapshot;
 use super::lsp::Diagnostic;
 use super::servers::Choice;
 use super::text::Encoding;
+use crate::shim::Shim;
 
 /// Commands on their way to the task.
 const MAX_COMMANDS: usize = 256;
@@ -187,6 +189,23 @@ impl Server {
             (choice.spec.name.as_str().into(), choice.root.as_path().into(), choice.spec.indexes);
         tokio::spawn(task::Task::new(choice, published, diagnostics.clone()).run(receiver));
         Self { name, root, indexes, commands, activity, diagnostics, last_id: Arc::default() }
+    }
+
+    /// VS Code in the place of a server.
+    pub fn editor(shim: Shim) -> Self {
+        let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
+        let activity = Activity { is_ready: true, ready_since: Some(Instant::now()), ..Activity::default() };
+        let (_, activity) = watch::channel(activity);
+        tokio::spawn(editor::run(shim, receiver));
+        Self {
+            name: editor::NAME.into(),
+            root: Path::new("/").into(),
+            indexes: false,
+            commands,
+            activity,
+            diagnostics: DiagnosticMap::default(),
+            last_id: Arc::default(),
+        }
     }
 
     /// Asks, waiting for the server to be up. A question that is dropped is cancelled at the server.

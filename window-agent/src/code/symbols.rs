@@ -76,10 +76,45 @@ pub fn kind_name(kind: u8) -> &'static str {
     usize::from(kind).checked_sub(1).and_then(|idx| NAMES.get(idx)).copied().unwrap_or("symbol")
 }
 
+/// The word for the kind of a completion.
+pub fn completion_kind(kind: u64) -> Option<&'static str> {
+    const NAMES: [&str; 25] = [
+        "text",
+        "method",
+        "function",
+        "constructor",
+        "field",
+        "variable",
+        "class",
+        "interface",
+        "module",
+        "property",
+        "unit",
+        "value",
+        "enum",
+        "keyword",
+        "snippet",
+        "color",
+        "file",
+        "reference",
+        "folder",
+        "enum member",
+        "constant",
+        "struct",
+        "event",
+        "operator",
+        "type parameter",
+    ];
+    let idx = usize::try_from(kind).ok()?.checked_sub(1)?;
+    NAMES.get(idx).copied()
+}
+
 /// The tree in an answer to `textDocument/documentSymbol`.
 pub fn from_answer(answer: &Value) -> Vec<Symbol> {
     let Some(entries) = answer.as_array() else { return Vec::new() };
-    let is_flat = entries.first().is_some_and(|entry| entry.get("location").is_some());
+    // VS Code's own symbols are of both forms at once.
+    let has = |name: &str| entries.first().is_some_and(|entry| entry.get(name).is_some());
+    let is_flat = has("location") && !has("selectionRange");
     if is_flat {
         return nest(entries.iter().filter_map(|entry| SymbolInformation::deserialize(entry).ok()).collect());
     }

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::render::{Rendered, Window as Lines};
-use crate::code::change::Wish;
+use crate::code::actions::Lines as ActionLines;
+use crate::code::change::{Change, Wish};
+use crate::code::complete::Place;
 use crate::code::navigate::Direction;
 use crate::code::references::Wanted;
 use crate::tools::{Answer, Object, Spoken, ToolError};
@@ -27,6 +29,8 @@ const MAX_TOKENS: usize = 10_000;
 const N_TEXTS: usize = 15;
 /// Places in one answer unless the call says otherwise.
 const N_SPOTS: usize = 50;
+/// Completions in one answer unless the call says otherwise.
+const N_COMPLETIONS: usize = 30;
 /// Problems in one answer unless the call says otherwise.
 const N_PROBLEMS: usize = 100;
 
@@ -54,6 +58,8 @@ pub async fn answer(window: &Window, tool: &str, arguments: Object) -> Result<(O
         "lcp_navigate" => navigate(window, &folders, arguments).await,
         "lcp_rename" => rename(window, &folders, arguments).await,
         "lcp_apply_edit" => apply_edit(window, &folders, arguments).await,
+        "lcp_complete" => complete(window, arguments).await,
+        "lcp_code_action" => code_action(window, &folders, arguments).await,
         _ => Err(ToolError::new("unknown_tool", format!("There is no tool named {tool:?}."))),
     };
     rendered.map(|rendered| (rendered.object, rendered.text))
@@ -207,34 +213,103 @@ async fn rename(window: &Window, folders: &[PathBuf], arguments: Object) -> Resu
     let arguments: Rename = typed(arguments)?;
     let wanted = Wanted::place(arguments.symbol_name, arguments.context_file, arguments.line);
     let deadline = deadline(arguments.timeout);
-    let renaming = window.code.renaming(&window.workspace(), &wanted, &arguments.new_name, deadline).await?;
-    let n_files = renaming.edits.len();
-    let more = match arguments.apply {
+    let change = window.code.renaming(&window.workspace(), &wanted, &arguments.new_name, deadline).await?;
+    preview_or_make(window, folders, "symbol", change, arguments.apply).await
+}
+
+/// The first call shows a change, the second one makes it, when it is still the same.
+async fn preview_or_make(
+    window: &Window,
+    folders: &[PathBuf],
+    subject_name: &str,
+    change: Change,
+    apply: Option<String>,
+) -> Result<Rendered, ToolError> {
+    let (n_files, edits) = (change.edits.len(), change.edits.clone());
+    let mut more = match apply {
         None => json!({
-            "symbol": renaming.symbol,
-            "token": renaming.token,
+            "token": change.token,
             "applied": false,
-            "note": format!("Nothing is changed yet. To change {n_files} files call again with apply {:?}.", renaming.token),
+            "note": format!("Nothing is changed yet. To change {n_files} files call again with apply {:?}.", change.token),
         }),
-        Some(token) if token != renaming.token => {
+        Some(token) if token != change.token => {
             return Err(ToolError::new(
                 "changed_meanwhile",
                 "The preview is out of date; nothing was changed.",
             )
             .hint("Call without apply for a new preview."));
         }
-        Some(_) => {
-            window.code.write(renaming.edits.clone()).await?;
-            json!({"symbol": renaming.symbol, "applied": true, "note": format!("{n_files} files were changed.")})
-        }
+        Some(_) => json!({"applied": true, "note": format!("{n_files} files were changed.")}),
     };
-    Ok(render::edits(&renaming.edits, folders, more))
+    more[subject_name] = change.subject.clone().into();
+    if more["applied"] == true {
+        window.code.write(change).await?;
+    }
+    Ok(render::edits(&edits, folders, more))
+}
+
+#[derive(Deserialize)]
+struct Complete {
+    file_path: String,
+    line: u32,
+    column: Option<u32>,
+    text: Option<String>,
+    limit: Option<usize>,
+    timeout: Option<f64>,
+}
+
+async fn complete(window: &Window, arguments: Object) -> Result<Rendered, ToolError> {
+    let arguments: Complete = typed(arguments)?;
+    let place = Place {
+        file: arguments.file_path,
+        line: arguments.line,
+        column: arguments.column,
+        typed: arguments.text,
+    };
+    let limit = arguments.limit.unwrap_or(N_COMPLETIONS);
+    let deadline = deadline(arguments.timeout);
+    let found = window.code.completions(&window.workspace(), &place, limit, deadline).await?;
+    Ok(render::completions(&found))
+}
+
+#[derive(Deserialize)]
+struct CodeAction {
+    file_path: String,
+    line: u32,
+    end_line: Option<u32>,
+    kind: Option<String>,
+    action: Option<String>,
+    apply: Option<String>,
+    timeout: Option<f64>,
+}
+
+async fn code_action(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, ToolError> {
+    let arguments: CodeAction = typed(arguments)?;
+    let (workspace, deadline) = (window.workspace(), deadline(arguments.timeout));
+    let lines = ActionLines {
+        file: arguments.file_path,
+        first: arguments.line,
+        last: arguments.end_line.unwrap_or(arguments.line),
+        kind: arguments.kind,
+    };
+    match arguments.action {
+        None if arguments.apply.is_some() => {
+            Err(ToolError::new("invalid_arguments", "apply needs action, as in the preview.")
+                .hint("Call again with both."))
+        }
+        None => Ok(render::actions(&window.code.actions(&workspace, &lines, deadline).await?)),
+        Some(title) => {
+            let change = window.code.action(&workspace, &lines, &title, deadline).await?;
+            preview_or_make(window, folders, "action", change, arguments.apply).await
+        }
+    }
 }
 
 #[derive(Deserialize)]
 struct ApplyEdit {
     file_path: String,
     edits: Vec<OneEdit>,
+    timeout: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -257,8 +332,10 @@ async fn apply_edit(window: &Window, folders: &[PathBuf], arguments: Object) -> 
         old_text: edit.old_text,
         new_text: edit.new_text,
     });
-    let edit = window.code.edit(&window.workspace(), &arguments.file_path, wishes.collect()).await?;
-    let n_lines = edit.new.lines().count();
-    window.code.write(vec![edit.clone()]).await?;
-    Ok(render::edits(&[edit], folders, json!({"n_lines": n_lines})))
+    let (file, wishes) = (&arguments.file_path, wishes.collect());
+    let change = window.code.edit(&window.workspace(), file, wishes, deadline(arguments.timeout)).await?;
+    let edits = change.edits.clone();
+    let n_lines = edits.first().map_or(0, |edit| edit.new.lines().count());
+    window.code.write(change).await?;
+    Ok(render::edits(&edits, folders, json!({"n_lines": n_lines})))
 }

@@ -1,6 +1,9 @@
-//! The same story in each language: outline, read, references into a file that nobody opened, problems before and
-//! after a write.
+//! The same story with each server: outline, read, references into a file that nobody opened, definition, rename,
+//! problems before and after a write, a crash in the middle of a request.
 
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::place::Place;
@@ -8,64 +11,174 @@ use crate::place::Place;
 struct Language {
     server: &'static str,
     files: &'static [(&'static str, &'static str)],
-    /// Defines `price`, which the other file uses once.
+    /// Defines `price`.
     library: &'static str,
+    /// Uses it, and is not opened before its references are asked for.
     user: &'static str,
-    /// Breaks the user.
-    rename: (&'static str, &'static str),
+    /// Breaks a file: which, what, and what then stands there.
+    breaks: (&'static str, &'static str, &'static str),
     /// Lines with the name: definition, header, uses.
     n_references: u64,
 }
 
+/// A server answers when it is up and has read the project; a busy machine takes its time for that.
+const TIMEOUT: u64 = 120;
+
 async fn story(language: Language) {
-    let place = Place::new(language.files);
-    let outline = place.ok("lcp_get_outline", json!({"file_path": language.library, "timeout": 120})).await;
+    let place = Place::of_server(language.server, language.files);
+    let outline =
+        place.ok("lcp_get_outline", json!({"file_path": language.library, "timeout": TIMEOUT})).await;
     assert_eq!(outline["source"], language.server);
     let names: Vec<&str> =
         outline["data"].as_array().unwrap().iter().map(|symbol| symbol["name"].as_str().unwrap()).collect();
     assert!(names.iter().any(|name| name.starts_with("price")), "{names:?}");
 
-    let arguments = json!({"file_path": language.library, "symbol_name": "price", "timeout": 60});
+    let arguments = json!({"file_path": language.library, "symbol_name": "price", "timeout": TIMEOUT});
     let read = place.ok("lcp_read_symbol", arguments).await;
     let code = read["data"].as_str().unwrap();
     assert!(code.contains("price") && code.contains("What a thing costs"), "{code}");
 
-    let arguments = json!({"symbol_name": "price", "context_file": language.library, "timeout": 120});
-    let references = place.ok("lcp_find_references", arguments).await;
+    let wanted = json!({"symbol_name": "price", "context_file": language.library, "timeout": TIMEOUT});
+    let references = place.ok("lcp_find_references", wanted).await;
     assert_eq!(references["freshness"], "settled", "{references}");
     assert_eq!(references["total"], language.n_references, "{references}");
     let is_of_user = |entry: &Value| entry["file"] == language.user;
     assert!(references["data"].as_array().unwrap().iter().any(is_of_user), "{references}");
 
+    let arguments = json!({"to": "definition", "symbol_name": "price", "context_file": language.user, "timeout": TIMEOUT});
+    let defined = place.ok("lcp_navigate", arguments).await;
+    assert_eq!(defined["data"][0]["file"], language.library, "{defined}");
+
+    problems_follow_the_disk(&place, &language).await;
+    crash_in_the_middle_of_a_request(&place, &language).await;
+    rename(&place, &language).await;
+}
+
+async fn problems_follow_the_disk(place: &Place, language: &Language) {
+    let (file, what, broken) = language.breaks;
     let problems = async || {
-        let arguments = json!({"file_path": language.user, "severity": "error", "timeout": 120});
+        let arguments = json!({"file_path": file, "severity": "error", "timeout": TIMEOUT});
         let problems = place.ok("lcp_get_diagnostics", arguments).await;
         assert_eq!(problems["freshness"], "settled", "{problems}");
         problems["total"].as_u64().unwrap()
     };
     assert_eq!(problems().await, 0);
-    let text = std::fs::read_to_string(place.root.join(language.user)).unwrap();
-    place.write(language.user, text.replace(language.rename.0, language.rename.1));
+    let text = std::fs::read_to_string(place.root.join(file)).unwrap();
+    place.write(file, text.replace(what, broken));
     assert!(problems().await > 0);
-    place.write(language.user, text);
+    place.write(file, text);
     assert_eq!(problems().await, 0);
+}
+
+/// Stopped, so that the request lies there, and then killed.
+async fn crash_in_the_middle_of_a_request(place: &Place, language: &Language) {
+    let pids = place.server_pids(language.server);
+    assert!(!pids.is_empty());
+    signal(&pids, Signal::STOP);
+    let arguments = json!({"file_path": language.user, "timeout": TIMEOUT});
+    let (outline, ()) = tokio::join!(place.ok("lcp_get_outline", arguments), async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        signal(&pids, Signal::KILL);
+    });
+    assert_eq!(outline["source"], language.server);
+    let left: Vec<i32> =
+        place.server_pids(language.server).into_iter().filter(|pid| pids.contains(pid)).collect();
+    assert!(left.is_empty(), "{left:?} answered");
+}
+
+fn signal(pids: &[i32], signal: Signal) {
+    for pid in pids {
+        // One that has ended meanwhile was nobody's server.
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(*pid).unwrap(), signal);
+    }
+}
+
+async fn rename(place: &Place, language: &Language) {
+    let arguments = |apply: Option<&str>| json!({"symbol_name": "price", "context_file": language.library, "new_name": "cost", "apply": apply, "timeout": TIMEOUT});
+    let read = || -> Vec<String> {
+        let files = language.files.iter();
+        files.map(|(file, _)| std::fs::read_to_string(place.root.join(file)).unwrap()).collect()
+    };
+    // A server that was started a moment ago may not have read the project yet, which a rename cannot say.
+    let until = Instant::now() + Duration::from_secs(TIMEOUT);
+    let preview = loop {
+        let preview = place.ok("lcp_rename", arguments(None)).await;
+        let knows_user = preview["data"].as_array().unwrap().iter().any(|edit| edit["file"] == language.user);
+        if knows_user || Instant::now() > until {
+            break preview;
+        }
+    };
+    let before = read();
+    let made = place.ok("lcp_rename", arguments(preview["token"].as_str())).await;
+    assert_eq!(made["applied"], true);
+    let after = read();
+    for ((file, _), (before, after)) in language.files.iter().zip(before.iter().zip(&after)) {
+        assert_eq!(*after, before.replace("price", "cost"), "{file}");
+    }
+}
+
+const TYPESCRIPT: [(&str, &str); 3] = [
+    ("tsconfig.json", "{\"compilerOptions\":{\"strict\":true}}"),
+    (
+        "shop.ts",
+        "// What a thing costs.\nexport function price(item: string): number {\n  return item.length;\n}\n",
+    ),
+    ("main.ts", "import { price } from './shop';\n\nexport const bill = price('apple');\n"),
+];
+
+async fn typescript_story(server: &'static str) {
+    story(Language {
+        server,
+        files: &TYPESCRIPT,
+        library: "shop.ts",
+        user: "main.ts",
+        breaks: ("main.ts", "price('apple')", "price(1)"),
+        n_references: 3,
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn typescript() {
+    typescript_story("typescript").await;
+}
+
+#[tokio::test]
+async fn typescript_language_server() {
+    typescript_story("typescript-language-server").await;
+}
+
+const PYTHON: [(&str, &str); 3] = [
+    ("pyproject.toml", "[project]\nname = 'shop'\nversion = '1'\n"),
+    ("shop.py", "# What a thing costs.\ndef price(item: str) -> int:\n    return len(item)\n"),
+    ("main.py", "from shop import price\n\nbill = price('apple')\n"),
+];
+
+async fn python_story(server: &'static str) {
     story(Language {
-        server: "typescript",
-        files: &[
-            ("tsconfig.json", "{\"compilerOptions\":{\"strict\":true}}"),
-            ("shop.ts", "// What a thing costs.\nexport function price(item: string): number {\n  return item.length;\n}\n"),
-            ("main.ts", "import { price } from './shop';\n\nexport const bill = price('apple');\n"),
-        ],
-        library: "shop.ts",
-        user: "main.ts",
-        rename: ("price('apple')", "price(1)"),
+        server,
+        files: &PYTHON,
+        library: "shop.py",
+        user: "main.py",
+        breaks: ("main.py", "price('apple')", "price(1)"),
         n_references: 3,
     })
     .await;
+}
+
+#[tokio::test]
+async fn ty() {
+    python_story("ty").await;
+}
+
+#[tokio::test]
+async fn pyright() {
+    python_story("pyright").await;
+}
+
+#[tokio::test]
+async fn basedpyright() {
+    python_story("basedpyright").await;
 }
 
 const COMMANDS: &str = r#"[
@@ -84,8 +197,8 @@ async fn c() {
             ("main.c", "#include \"shop.h\"\n\nint main(void) {\n  return price(2);\n}\n"),
         ],
         library: "shop.c",
-        user: "shop.c",
-        rename: ("price(item) + price", "price(item) + prize"),
+        user: "main.c",
+        breaks: ("shop.c", "price(item) + price", "price(item) + prize"),
         n_references: 5,
     })
     .await;
@@ -102,8 +215,28 @@ async fn rust() {
         ],
         library: "src/lib.rs",
         user: "src/bill.rs",
-        rename: ("price(2)", "price(2, )) + ("),
+        breaks: ("src/bill.rs", "price(2)", "price(2, )) + ("),
         n_references: 3,
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn go() {
+    story(Language {
+        server: "gopls",
+        files: &[
+            ("go.mod", "module shop\n\ngo 1.14\n"),
+            (
+                "shop.go",
+                "package main\n\n// What a thing costs.\nfunc price(item int) int {\n\treturn item * 3\n}\n",
+            ),
+            ("main.go", "package main\n\nfunc main() {\n\tprintln(price(2))\n}\n"),
+        ],
+        library: "shop.go",
+        user: "main.go",
+        breaks: ("main.go", "price(2)", "price(\"a\")"),
+        n_references: 2,
     })
     .await;
 }

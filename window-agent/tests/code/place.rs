@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use baton_proto::control::WindowKind;
 use baton_window_agent::code::CodeIndex;
-use baton_window_agent::code::servers::Places;
+use baton_window_agent::code::servers::{Places, Table};
 use baton_window_agent::debug::{Debugger, DebuggerOptions};
 use baton_window_agent::tools::{CATALOGUE, arguments, code};
 use baton_window_agent::window::Window;
@@ -53,6 +53,34 @@ impl Place {
         Self { window, root: root.to_owned(), _folder: None }
     }
 
+    /// A window where that server goes before all others.
+    pub(crate) fn of_server(server: &str, files: &[(&str, &str)]) -> Self {
+        let place = Self::new(files);
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("servers.json");
+        let table = Table::open(&Places::default());
+        let spec = table.specs().iter().find(|spec| spec.name == server).unwrap();
+        std::fs::write(&config, serde_json::to_string(&[spec]).unwrap()).unwrap();
+        let search_path = std::env::var_os("PATH");
+        let places = Places { installed: Some(servers()), config: Some(config), search_path };
+        // The table is read once.
+        let with = Self::with(&place.root, places);
+        with.window.code.table();
+        Self { _folder: place._folder, ..with }
+    }
+
+    /// The processes of a server that run for the folder, with those that they started. Some leave the folder.
+    pub(crate) fn server_pids(&self, server: &str) -> Vec<i32> {
+        let program = format!("/{server}/");
+        let is_here = |pid: &i32| {
+            let cwd = std::fs::read_link(format!("/proc/{pid}/cwd"));
+            let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            cwd.is_ok_and(|cwd| cwd == self.root) || (is_child(*pid) && command.contains(&program))
+        };
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_here).collect()
+    }
+
     pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         std::fs::write(self.root.join(path), text).unwrap();
     }
@@ -84,4 +112,11 @@ impl Place {
         assert_eq!(answer["success"], true, "{answer:#}");
         answer
     }
+}
+
+fn is_child(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let parent = after_name.split_whitespace().nth(1).and_then(|parent| parent.parse::<u32>().ok());
+    parent == Some(std::process::id())
 }

@@ -31,7 +31,9 @@ pub(super) fn initialize(spec: &ServerSpec, root: &Path) -> Value {
             "workspace": {
                 "configuration": true,
                 "workspaceFolders": true,
-                "applyEdit": false,
+                // Never made, but some servers tell what they would change in no other way.
+                "applyEdit": true,
+                "executeCommand": {},
                 "didChangeConfiguration": dynamic,
                 "didChangeWatchedFiles": {"dynamicRegistration": true, "relativePatternSupport": true},
                 "diagnostics": {"refreshSupport": true},
@@ -48,7 +50,11 @@ pub(super) fn initialize(spec: &ServerSpec, root: &Path) -> Value {
                 "references": {},
                 "hover": {"contentFormat": ["markdown", "plaintext"]},
                 "callHierarchy": {},
-                "completion": {"completionItem": {"resolveSupport": {"properties": ["documentation", "detail"]}}},
+                "completion": {"completionItem": {
+                    "documentationFormat": ["markdown", "plaintext"],
+                    "labelDetailsSupport": true,
+                    "resolveSupport": {"properties": ["documentation", "detail"]},
+                }},
                 "rename": {"prepareSupport": true},
                 "codeAction": {
                     "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix", "refactor", "source"]}},

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, info, warn};
 
-use super::documents::{Documents, Notice};
+use super::documents::{Documents, Notice, Snapshot};
 use super::life::{Input, Life, Output};
 use super::log::log_lines;
 use super::session::{self, Progress};
@@ -62,6 +62,8 @@ struct Running {
     progress: Progress,
     /// Methods by the id under which the server registered them.
     registered: HashMap<String, (String, Value)>,
+    /// The edit that the server wanted made last. It is not made: whoever ran a command looks at it first.
+    wanted_edit: Option<Value>,
     first_words: Arc<OnceLock<String>>,
 }
 
@@ -170,6 +172,7 @@ impl Task {
             is_incremental: false,
             progress: Progress::default(),
             registered: HashMap::new(),
+            wanted_edit: None,
             first_words,
         };
         running.request("initialize", session::initialize(spec, &self.choice.root), Flight::Initialize).await;
@@ -244,7 +247,7 @@ impl Task {
         if events.is_empty() {
             return;
         }
-        self.sync_open().await;
+        self.sync_open(&[]).await;
         for (path, kind) in changes {
             if *kind == ChangeKind::Deleted {
                 self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
@@ -254,11 +257,12 @@ impl Task {
         self.send_all(vec![notice]).await;
     }
 
-    /// Open files that changed on disk, whoever asks for what.
-    async fn sync_open(&mut self) {
+    /// Open files that changed on disk, whoever asks for what, but for those that are shown anyway.
+    async fn sync_open(&mut self, except: &[Snapshot]) {
         let changed: Vec<_> = self
             .documents
             .stamps()
+            .filter(|(path, _)| !except.iter().any(|shown| shown.path == *path))
             .filter(|(path, stamp)| stamp.modified.is_none() || files::stamp(path).as_ref() != Some(stamp))
             .map(|(path, _)| path.to_owned())
             .collect();
@@ -273,14 +277,16 @@ impl Task {
         }
     }
 
-    async fn show(&mut self, snapshot: &super::documents::Snapshot) {
+    async fn show(&mut self, snapshot: &Snapshot) {
         let Some(running) = &self.running else { return };
         let language = self.documents.language(&snapshot.path).map(str::to_owned);
         let language = language.or_else(|| self.choice.spec.language_of(&snapshot.path).map(str::to_owned));
+        // Unsaved texts of other languages come along.
+        let Some(language) = language else { return };
         let notices = self.documents.show(
             Instant::now(),
             snapshot,
-            &language.unwrap_or_default(),
+            &language,
             running.agreed.encoding,
             running.is_incremental,
         );
@@ -297,7 +303,7 @@ impl Task {
         if job.reply.is_closed() {
             return;
         }
-        self.sync_open().await;
+        self.sync_open(&job.ask.show).await;
         for snapshot in std::mem::take(&mut job.ask.show) {
             self.show(&snapshot).await;
             job.ask.show.push(snapshot);
@@ -344,6 +350,9 @@ impl Task {
         for entry in params["unregisterations"].as_array().into_iter().flatten() {
             running.registered.remove(entry["id"].as_str().unwrap_or_default());
         }
+        if method == "workspace/applyEdit" {
+            running.wanted_edit = Some(params["edit"].clone());
+        }
         let answer = match session::answer(&self.choice.spec, &self.choice.root, method, params) {
             Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
             Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
@@ -389,6 +398,12 @@ impl Task {
                 let why = format!("it refused to: {}", error.message);
                 self.fail_waiting(&ServerError::Start { server, why });
                 self.on_exit();
+            }
+            // What a command gives is what it wanted changed; that it was not makes some servers call it a failure.
+            (Flight::Job(job), _) if job.ask.method == "workspace/executeCommand" => {
+                let edit = running.wanted_edit.take();
+                let agreed = running.agreed.clone();
+                let _ = job.reply.send(Ok(Answered { result: json!({"edit": edit}), agreed }));
             }
             (Flight::Job(job), Ok(result)) => {
                 let agreed = running.agreed.clone();

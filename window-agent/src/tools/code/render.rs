@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::truncate::truncate;
+use crate::code::actions::Offers;
 use crate::code::change::FileEdit;
+use crate::code::complete::Completions;
 use crate::code::diagnostics::Problems;
 use crate::code::lsp::Range;
 use crate::code::navigate::Spots;
@@ -20,6 +22,9 @@ use crate::tools::{Object, object};
 
 /// Documentation can be a manual.
 const MAX_HOVER_TOKENS: usize = 1_500;
+
+/// Of each of several.
+const MAX_DOCUMENTATION_TOKENS: usize = 150;
 
 /// An answer: the structure, and a text that says the same in fewer tokens.
 pub(super) struct Rendered {
@@ -386,6 +391,65 @@ pub(super) fn hover(told: &str, found: &Spots) -> Rendered {
     let (mut object, note) = answer(told.as_str().into(), &source, &found.freshness, Vec::new());
     object.insert("symbol".to_owned(), found.symbol.clone().into());
     let mut text = format!("{} {}\n{told}", found.symbol, origin(&source, &found.freshness));
+    with_note(&mut text, &note);
+    Rendered { object, text }
+}
+
+/// What could stand at a place.
+pub(super) fn completions(found: &Completions) -> Rendered {
+    let (mut data, mut text) = (Vec::new(), String::new());
+    for completion in &found.all {
+        let mut entry = object(json!({"name": completion.name}));
+        let _ = write!(text, "\n{}", completion.name);
+        if let Some(kind) = completion.kind {
+            let _ = write!(text, " ({kind})");
+            entry.insert("kind".to_owned(), kind.into());
+        }
+        if let Some(detail) = &completion.detail {
+            let _ = write!(text, " {detail}");
+            entry.insert("detail".to_owned(), detail.as_str().into());
+        }
+        if let Some(documentation) = &completion.documentation {
+            let told = truncate(documentation, MAX_DOCUMENTATION_TOKENS).text;
+            let _ = write!(text, "\n  {}", told.trim().replace('\n', "\n  "));
+            entry.insert("documentation".to_owned(), told.into());
+        }
+        data.push(Value::Object(entry));
+    }
+    let mut notes = Vec::new();
+    if found.total > found.all.len() {
+        notes.push(format!(
+            "{} more are left out: type more of the word, or raise limit.",
+            found.total - found.all.len()
+        ));
+    }
+    let source = Source::Server(found.server.clone());
+    let (mut object, note) = answer(data.into(), &source, &found.freshness, notes);
+    object.insert("total".to_owned(), found.total.into());
+    let mut text = format!("{} completions {}{text}", found.total, origin(&source, &found.freshness));
+    with_note(&mut text, &note);
+    Rendered { object, text }
+}
+
+/// What is offered for some lines.
+pub(super) fn actions(found: &Offers) -> Rendered {
+    let (mut data, mut text) = (Vec::new(), String::new());
+    for action in &found.all {
+        let mut entry = object(json!({"title": action.title}));
+        let _ = write!(text, "\n{}", action.title);
+        if let Some(kind) = &action.kind {
+            let _ = write!(text, " ({kind})");
+            entry.insert("kind".to_owned(), kind.as_str().into());
+        }
+        if action.is_preferred {
+            text.push_str(" preferred");
+            entry.insert("preferred".to_owned(), true.into());
+        }
+        data.push(Value::Object(entry));
+    }
+    let source = Source::Server(found.server.clone());
+    let (object, note) = answer(data.into(), &source, &found.freshness, Vec::new());
+    let mut text = format!("{} actions {}{text}", found.all.len(), origin(&source, &found.freshness));
     with_note(&mut text, &note);
     Rendered { object, text }
 }

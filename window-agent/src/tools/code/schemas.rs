@@ -23,6 +23,8 @@ pub fn definitions() -> Vec<Definition> {
         navigate(),
         rename(),
         apply_edit(),
+        complete(),
+        code_action(),
     ]
 }
 
@@ -301,6 +303,71 @@ fn apply_edit() -> Definition {
             &["file", "lines"],
         ),
         more: json!({"n_lines": {"type": "integer"}}),
+    }
+    .into_definition()
+}
+
+fn complete() -> Definition {
+    Sketch {
+        name: "lcp_complete",
+        title: "Complete code",
+        description: "What could stand at a place: names with types, the first ones with documentation. With text as if \
+            that were typed there: `basket.` lists what a basket has.",
+        is_reading: true,
+        properties: json!({
+            "file_path": file_path(),
+            "line": {"type": "integer", "minimum": 1},
+            "column": {"type": "integer", "minimum": 1, "description": "From 1; default: the end of the line."},
+            "text": {"type": "string", "maxLength": 10000},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Default 30."},
+        }),
+        required: &["file_path", "line"],
+        data: list_of(
+            json!({
+                "name": {"type": "string"},
+                "kind": {"type": "string"},
+                "detail": {"type": "string"},
+                "documentation": {"type": "string"},
+            }),
+            &["name"],
+        ),
+        more: json!({"total": {"type": "integer"}}),
+    }
+    .into_definition()
+}
+
+fn code_action() -> Definition {
+    Sketch {
+        name: "lcp_code_action",
+        title: "Quick fixes and refactorings",
+        description: "Lists what the server offers for some lines; with action set to a title it shows what that would \
+            change; called again with apply set to the preview's token it changes all files, or none when anything has \
+            changed since.",
+        is_reading: false,
+        properties: json!({
+            "file_path": file_path(),
+            "line": {"type": "integer", "minimum": 1},
+            "end_line": {"type": "integer", "minimum": 1},
+            "kind": {"type": "string", "maxLength": 200, "description": "quickfix, refactor, source, ..."},
+            "action": {"type": "string", "minLength": 1, "maxLength": 1000},
+            "apply": {"type": "string", "description": "Token of the preview."},
+        }),
+        required: &["file_path", "line"],
+        data: list_of(
+            json!({
+                "title": {"type": "string"},
+                "kind": {"type": "string"},
+                "preferred": {"type": "boolean"},
+                "file": {"type": "string"},
+                "lines": {"type": "array", "items": {"type": "integer"}},
+            }),
+            &[],
+        ),
+        more: json!({
+            "action": {"type": "string"},
+            "token": {"type": "string"},
+            "applied": {"type": "boolean"},
+        }),
     }
     .into_definition()
 }

@@ -1,0 +1,5 @@
+def weigh(item):
+    return len(item)
+
+
+print(weigh("apple"))

@@ -1,0 +1,231 @@
+//! What a server offers to do about some lines: quick fixes, refactorings. Looked at first, then made.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::change::{Change, file_edits};
+use super::complete::resolve;
+use super::diagnostics::problems_of;
+use super::lsp::{self, Position, Range};
+use super::server::{Agreed, Answered, Ask, Server};
+use super::text::Encoding;
+use super::{CodeIndex, Freshness, Subject, server_error};
+use crate::tools::ToolError;
+use crate::workspace::Workspace;
+
+/// Which lines.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    /// The file.
+    pub file: String,
+    /// From 1.
+    pub first: u32,
+    /// From 1.
+    pub last: u32,
+    /// Only actions of this kind: `quickfix`, `refactor`, `source`.
+    pub kind: Option<String>,
+}
+
+/// An action that is offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// In the server's words.
+    pub title: String,
+    /// `quickfix`, `refactor.extract`, ...
+    pub kind: Option<String>,
+    /// Whether the server would choose it.
+    pub is_preferred: bool,
+}
+
+/// What is offered for some lines.
+#[derive(Clone, Debug)]
+pub struct Offers {
+    /// In the server's order.
+    pub all: Vec<Action>,
+    /// Who offers it.
+    pub server: Arc<str>,
+    /// How far it can be trusted.
+    pub freshness: Freshness,
+}
+
+/// The server's own answer, which making an action needs.
+struct Offered {
+    subject: Subject,
+    server: Server,
+    answered: Answered,
+    freshness: Freshness,
+}
+
+impl CodeIndex {
+    /// What is offered for some lines.
+    pub async fn actions(
+        &self,
+        workspace: &Workspace,
+        lines: &Lines,
+        deadline: Instant,
+    ) -> Result<Offers, ToolError> {
+        let offered = self.offered(workspace, lines, deadline).await?;
+        let all = usable(&offered.answered.result).map(told).collect();
+        Ok(Offers { all, server: offered.server.name, freshness: offered.freshness })
+    }
+
+    /// What one of them would change.
+    pub async fn action(
+        &self,
+        workspace: &Workspace,
+        lines: &Lines,
+        title: &str,
+        deadline: Instant,
+    ) -> Result<Change, ToolError> {
+        let offered = self.offered(workspace, lines, deadline).await?;
+        let all: Vec<&Value> = usable(&offered.answered.result).collect();
+        let titles = || -> Vec<String> { all.iter().map(|action| told(action).title).collect() };
+        let wanted = title.trim().to_lowercase();
+        let is_exact = |action: &&&Value| told(action).title.to_lowercase() == wanted;
+        let holds = |action: &&&Value| told(action).title.to_lowercase().contains(&wanted);
+        let mut found: Vec<&&Value> = all.iter().filter(is_exact).take(1).collect();
+        if found.is_empty() {
+            found = all.iter().filter(holds).collect();
+        }
+        let [action] = found[..] else {
+            let (code, message) = match found.is_empty() {
+                true => ("action_not_found", format!("Nothing like {title:?} is offered for these lines.")),
+                false => ("ambiguous_action", format!("{title:?} could be any of {} actions.", found.len())),
+            };
+            let error = ToolError::new(code, message).hint("Use the whole title of one of the candidates.");
+            return Err(error.detail("candidates", titles()));
+        };
+        let edit = edit_of(&offered.server, action, &offered.answered.agreed, deadline).await?;
+        let encoding = offered.answered.agreed.encoding;
+        let edits = file_edits(workspace, &offered.subject, &edit, encoding).await?;
+        if edits.is_empty() {
+            return Err(ToolError::new(
+                "nothing_to_change",
+                format!("{} changes no text.", told(action).title),
+            )
+            .hint("Choose another action."));
+        }
+        Ok(Change::new(told(action).title, edits, offered.subject.view.unsaved))
+    }
+
+    async fn offered(
+        &self,
+        workspace: &Workspace,
+        lines: &Lines,
+        deadline: Instant,
+    ) -> Result<Offered, ToolError> {
+        let subject = self.open(workspace, &lines.file, deadline).await?;
+        let server = self.server_for(&subject).map_err(|why| {
+            ToolError::new("no_server", format!("Nothing is offered for this file: {why}."))
+                .hint("lcp_apply_edit changes any file.")
+        })?;
+        let text = subject.snapshot.text.clone();
+        let n_lines = text.n_lines().max(1) as u32;
+        if lines.first == 0 || lines.last < lines.first || lines.first > n_lines {
+            let message = format!(
+                "Lines {} to {} are not in the file, which has {n_lines} lines.",
+                lines.first, lines.last
+            );
+            return Err(ToolError::new("invalid_range", message).hint("Lines count from 1."));
+        }
+        // A quick fix is for a problem, and a server wants to hear which.
+        let problems = if subject.view.is_served {
+            Vec::new()
+        } else {
+            self.sync(workspace, Some(deadline)).await;
+            problems_of(&server, subject.shown(), deadline).await?.0
+        };
+        let is_here = |range: &Range| range.start.line < lines.last && range.end.line + 1 >= lines.first;
+        let problems: Vec<_> = problems.into_iter().filter(|problem| is_here(&problem.range)).collect();
+        let last = lines.last.min(n_lines) - 1;
+        let n_chars = text.line(last as usize).trim_end_matches(['\n', '\r']).chars().count() as u32;
+        let (start, end) = (lines.first - 1, Position { line: last, character: n_chars });
+        let indent = text.line(start as usize).chars().take_while(|char| char.is_whitespace()).count() as u32;
+        let start = Position { line: start, character: indent.min(n_chars) };
+        let (uri, kind) = (lsp::uri(&subject.snapshot.path), lines.kind.clone());
+        let params = Arc::new(move |agreed: &Agreed| {
+            let place = |place: Position| text.position(text.offset(place, Encoding::Utf32), agreed.encoding);
+            let mut context = json!({"diagnostics": problems, "triggerKind": 1});
+            if let Some(kind) = &kind {
+                context["only"] = json!([kind]);
+            }
+            let range = Range { start: place(start), end: place(end) };
+            json!({"textDocument": {"uri": uri}, "range": range, "context": context})
+        });
+        let ask = Ask { method: "textDocument/codeAction", params, show: subject.shown() };
+        let (mut answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
+        if let (Some(kind), Some(all)) = (&lines.kind, answered.result.as_array_mut()) {
+            all.retain(|action| told(action).kind.is_none_or(|own| own.starts_with(kind.as_str())));
+        }
+        let freshness = subject.freshness(freshness);
+        Ok(Offered { subject, server, answered, freshness })
+    }
+}
+
+/// What can be looked at before it is made: an edit, or what leads to one. VS Code makes what its commands do at once.
+fn usable(result: &Value) -> impl Iterator<Item = &Value> {
+    let is_enabled = |action: &&Value| action.get("disabled").is_none_or(Value::is_null);
+    let leads_to_edit = |action: &&Value| {
+        let has = |name: &str| action.get(name).is_some_and(|value| !value.is_null());
+        has("edit") || has("data") || (has("command") && action["kind"].get("value").is_none())
+    };
+    result.as_array().into_iter().flatten().filter(is_enabled).filter(leads_to_edit)
+}
+
+fn told(action: &Value) -> Action {
+    let kind = action["kind"].as_str().or_else(|| action["kind"]["value"].as_str());
+    Action {
+        title: action["title"].as_str().unwrap_or_default().to_owned(),
+        kind: kind.filter(|kind| !kind.is_empty()).map(str::to_owned),
+        is_preferred: action["isPreferred"] == true,
+    }
+}
+
+/// The edit that an action stands for: in it, in what the server adds when asked, or in what its command asks for.
+async fn edit_of(
+    server: &Server,
+    action: &Value,
+    agreed: &Agreed,
+    deadline: Instant,
+) -> Result<Value, ToolError> {
+    if !action["edit"].is_null() {
+        return Ok(action["edit"].clone());
+    }
+    let resolves = agreed.capabilities["codeActionProvider"]["resolveProvider"] == true;
+    let action = match resolves && action.get("data").is_some() {
+        true => resolve(server, "codeAction/resolve", action, deadline).await?,
+        false => action.clone(),
+    };
+    if !action["edit"].is_null() {
+        return Ok(action["edit"].clone());
+    }
+    // The old form of an action is a command itself.
+    let command = if action["command"].is_string() { &action } else { &action["command"] };
+    if command.is_null() {
+        return Ok(Value::Null);
+    }
+    let params = json!({"command": command["command"], "arguments": command["arguments"]});
+    let params = Arc::new(move |_: &Agreed| params.clone());
+    let ask = Ask { method: "workspace/executeCommand", params, show: Vec::new() };
+    Ok(server.ask(ask, deadline).await.map_err(server_error)?.result["edit"].clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_offered() {
+        let all = json!([
+            {"title": "edit", "kind": "quickfix", "edit": {}},
+            {"title": "later", "data": 1},
+            {"title": "command", "command": "server.fix", "arguments": []},
+            {"title": "of VS Code", "kind": {"value": "refactor"}, "command": {"command": "x"}},
+            {"title": "not here", "edit": {}, "disabled": {"reason": "no"}},
+        ]);
+        let titles: Vec<String> = usable(&all).map(|action| told(action).title).collect();
+        assert_eq!(titles, ["edit", "later", "command"]);
+    }
+}

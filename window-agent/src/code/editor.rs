@@ -1,0 +1,275 @@
+//! VS Code as the code engine sees it: which files it serves, what its user has not saved, and changes made through it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use baton_proto::shim::{
+    ApplyInEditor, CodeEdit, CodeEdits, CodeFile, CodeFileEdits, CodeOpened, CodeProblems, CodeScope,
+    GetEditorProblems, OpenInEditor,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::change::FileEdit;
+use super::files::{self, FileError};
+use super::lsp::{self, Diagnostic};
+use super::server::documents::{Snapshot, Stamp};
+use super::server::{Ask, Server};
+use super::text::{Encoding, Text};
+use super::{Freshness, search};
+use crate::shim::{Shim, ShimError};
+use crate::tools::ToolError;
+
+/// An extension that is started for a language may take so long to offer something, and no longer: there is no
+/// message for it.
+const OFFER_TIMEOUT: Duration = Duration::from_secs(15);
+/// How often it is asked meanwhile.
+const OFFER_STEP: Duration = Duration::from_millis(100);
+/// A language for which nothing was offered is asked about again after so long.
+const OFFER_AGAIN: Duration = Duration::from_secs(30);
+/// Problems are told in several parts, one shortly after the other.
+const SILENCE_MS: u64 = 600;
+/// When nothing is told of a new text for so long, the problems are still the same.
+const NOTHING_NEW_MS: u64 = 4_000;
+/// How often the problems are looked at meanwhile.
+const PROBLEMS_STEP: Duration = Duration::from_millis(100);
+
+/// Texts that are in VS Code and not on disk; most often none.
+#[derive(Clone, Debug, Default)]
+pub struct Unsaved(Arc<[Snapshot]>);
+
+impl Unsaved {
+    /// A file as its user sees it.
+    pub fn read(&self, path: &Path) -> Result<Snapshot, FileError> {
+        match self.find(path) {
+            Some(snapshot) => Ok(snapshot.clone()),
+            None => files::read(path),
+        }
+    }
+
+    /// The text of a file that is not saved.
+    pub fn find(&self, path: &Path) -> Option<&Snapshot> {
+        self.0.iter().find(|snapshot| snapshot.path == path)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Snapshot] {
+        &self.0
+    }
+}
+
+/// What VS Code makes of a file.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// Everything that is not saved.
+    pub unsaved: Unsaved,
+    /// Whether VS Code answers for the file; otherwise language servers of our own do.
+    pub is_served: bool,
+    /// Whether VS Code has not read yet what the disk holds.
+    pub is_stale: bool,
+    /// Whether a tab shows it.
+    pub in_tab: bool,
+}
+
+/// A handle on VS Code; clones share it.
+#[derive(Clone)]
+pub struct CodeEditor {
+    shim: Shim,
+    server: Server,
+    languages: Arc<Mutex<HashMap<String, Offer>>>,
+}
+
+/// Whether VS Code has something for a language.
+#[derive(Clone, Copy)]
+enum Offer {
+    Something,
+    NothingSince(Instant),
+}
+
+impl CodeEditor {
+    /// VS Code behind the extension.
+    pub fn new(shim: Shim) -> Self {
+        Self { server: Server::editor(shim.clone()), shim, languages: Arc::default() }
+    }
+
+    /// VS Code in the place of a language server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Has VS Code open a file, waits for what serves its language to come up, and tells what it makes of it.
+    pub async fn view(&self, snapshot: &Snapshot, deadline: Instant) -> View {
+        let file = CodeFile {
+            path: snapshot.path.display().to_string(),
+            hash: hash(&snapshot.text.as_str().replace("\r\n", "\n").replace('\r', "\n")),
+        };
+        let opening = self.shim.ask::<OpenInEditor>(file);
+        let opened = match tokio::time::timeout_at(deadline.into(), opening).await {
+            Ok(Ok(opened)) => opened,
+            // VS Code cannot open it: too large for it, or a binary file in its eyes.
+            Ok(Err(error)) => {
+                tracing::debug!(%error, path = %snapshot.path.display(), "is not opened by VS Code");
+                return View::default();
+            }
+            Err(_) => return View { is_stale: true, ..View::default() },
+        };
+        let is_served = self.is_served(snapshot, &opened, deadline).await;
+        let unsaved = opened.unsaved.into_iter().map(|text| {
+            // Never equal to a file's, so that the text is let go of once it is saved.
+            let stamp = Stamp { modified: None, len: u64::MAX, inode: 0 };
+            Snapshot { path: PathBuf::from(text.path), text: Arc::new(Text::new(text.text)), stamp }
+        });
+        View {
+            unsaved: Unsaved(unsaved.collect()),
+            is_served,
+            is_stale: !opened.is_current,
+            in_tab: opened.in_tab,
+        }
+    }
+
+    async fn is_served(&self, snapshot: &Snapshot, opened: &CodeOpened, deadline: Instant) -> bool {
+        let now = Instant::now();
+        let wait_until = match self.languages().get(&opened.language) {
+            Some(Offer::Something) => return true,
+            Some(Offer::NothingSince(since)) if *since + OFFER_AGAIN > now => return false,
+            Some(Offer::NothingSince(_)) => now,
+            None if opened.n_extensions == 0 => now,
+            None => (now + OFFER_TIMEOUT).min(deadline),
+        };
+        // Only a text that has symbols tells something by an answer without any.
+        let has_symbols = !search::outline(&snapshot.text).is_empty();
+        loop {
+            if self.has_symbols(snapshot, deadline).await {
+                self.languages().insert(opened.language.clone(), Offer::Something);
+                return true;
+            }
+            if !has_symbols {
+                return false;
+            }
+            if Instant::now() >= wait_until {
+                // A call that had no time to wait has learnt nothing.
+                if wait_until < deadline {
+                    let offer = Offer::NothingSince(Instant::now());
+                    self.languages().insert(opened.language.clone(), offer);
+                }
+                return false;
+            }
+            tokio::time::sleep(OFFER_STEP).await;
+        }
+    }
+
+    async fn has_symbols(&self, snapshot: &Snapshot, deadline: Instant) -> bool {
+        let uri = lsp::uri(&snapshot.path);
+        let params = Arc::new(move |_: &_| json!({"textDocument": {"uri": uri}}));
+        let ask = Ask { method: "textDocument/documentSymbol", params, show: Vec::new() };
+        let answered = self.server.ask(ask, deadline).await;
+        answered.is_ok_and(|answered| answered.result.as_array().is_some_and(|all| !all.is_empty()))
+    }
+
+    fn languages(&self) -> std::sync::MutexGuard<'_, HashMap<String, Offer>> {
+        self.languages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What VS Code finds wrong in a file, once it has looked at its newest text.
+    pub async fn problems(
+        &self,
+        path: &Path,
+        deadline: Instant,
+    ) -> Result<(Vec<Diagnostic>, Freshness), ToolError> {
+        loop {
+            let found = self.ask_problems(Some(path), deadline).await?;
+            let is_told = found.told_age_ms.is_some_and(|age| age >= SILENCE_MS);
+            let is_old = found.told_age_ms.is_none() && found.text_age_ms >= NOTHING_NEW_MS;
+            let is_over = Instant::now() + PROBLEMS_STEP >= deadline;
+            if is_told || is_old || is_over {
+                let freshness = if is_told || is_old { Freshness::Settled } else { Freshness::Stale };
+                let items = found.files.iter().flat_map(|file| diagnostics(&file.problems)).collect();
+                return Ok((items, freshness));
+            }
+            tokio::time::sleep(PROBLEMS_STEP).await;
+        }
+    }
+
+    /// What VS Code finds wrong in all files.
+    pub async fn all_problems(
+        &self,
+        deadline: Instant,
+    ) -> Result<Vec<(PathBuf, Vec<Diagnostic>)>, ToolError> {
+        let found = self.ask_problems(None, deadline).await?;
+        Ok(found.files.iter().map(|file| ((&file.path).into(), diagnostics(&file.problems))).collect())
+    }
+
+    async fn ask_problems(&self, path: Option<&Path>, deadline: Instant) -> Result<CodeProblems, ToolError> {
+        let scope = CodeScope { path: path.map(|path| path.display().to_string()) };
+        let asked = self.shim.ask::<GetEditorProblems>(scope);
+        tokio::time::timeout_at(deadline.into(), asked)
+            .await
+            .map_err(|_| late())?
+            .map_err(|error| gone(&error))
+    }
+
+    /// Makes changes in VS Code, all or none. False when VS Code has another text of a file than we know, although
+    /// its user changed nothing.
+    pub async fn apply(&self, edits: &[FileEdit], unsaved: &Unsaved) -> Result<bool, ToolError> {
+        let files = edits.iter().map(|edit| CodeFileEdits {
+            path: edit.path.display().to_string(),
+            hash: hash(edit.old.as_str()),
+            edits: edit.replacements.iter().map(|(span, new)| to_edit(&edit.old, span, new)).collect(),
+        });
+        let applied = self.shim.ask::<ApplyInEditor>(CodeEdits { files: files.collect() }).await;
+        let applied = applied.map_err(|error| gone(&error))?;
+        if let Some(path) = applied.changed {
+            if unsaved.all().is_empty() {
+                return Ok(false);
+            }
+            let message = format!("{path} changed meanwhile; nothing was changed.");
+            return Err(ToolError::new("changed_meanwhile", message).hint("Look again, then try again."));
+        }
+        match applied.failure {
+            None => Ok(true),
+            Some(why) => {
+                Err(ToolError::new("cannot_write", format!("The window did not take the change: {why}."))
+                    .hint("Look at the files before you try again."))
+            }
+        }
+    }
+}
+
+fn to_edit(text: &Text, span: &std::ops::Range<usize>, new: &str) -> CodeEdit {
+    let place = |offset| text.position(offset, Encoding::Utf16);
+    let (start, end) = (place(span.start), place(span.end));
+    CodeEdit { range: [start.line, start.character, end.line, end.character], text: new.to_owned() }
+}
+
+/// VS Code counts severities from 0.
+fn diagnostics(problems: &[Value]) -> Vec<Diagnostic> {
+    let of = |problem: &Value| {
+        let mut problem = problem.clone();
+        if let Some(severity) = problem["severity"].as_u64() {
+            problem["severity"] = json!(severity + 1);
+        }
+        // A code with a link to what it means.
+        if let Some(code) = problem["code"].get("value").cloned() {
+            problem["code"] = code;
+        }
+        Diagnostic::deserialize(problem).ok()
+    };
+    problems.iter().filter_map(of).collect()
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn gone(error: &ShimError) -> ToolError {
+    ToolError::new("server_unavailable", format!("VS Code did not answer: {error}."))
+        .hint("Try again in a moment.")
+}
+
+fn late() -> ToolError {
+    ToolError::new("timeout", "VS Code did not answer in time.")
+        .hint("Try again in a moment, or give a longer timeout (seconds).")
+}

@@ -1,0 +1,217 @@
+//! VS Code in the place of a language server: requests of the protocol become commands of VS Code's, and their
+//! results answers of the protocol.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use baton_proto::shim::{CodeCommand, CodeResult, ExecuteInEditor};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{Agreed, Answered, Ask, Command, ServerError};
+use crate::code::lsp;
+use crate::code::text::Encoding;
+use crate::shim::{Shim, ShimError};
+
+/// Its name in answers.
+pub(super) const NAME: &str = "vscode";
+/// Items that VS Code completes to the last detail.
+const MAX_RESOLVED: u64 = 50;
+
+/// Answers until nobody can ask any more.
+pub(super) async fn run(shim: Shim, mut commands: mpsc::Receiver<Command>) {
+    let host = Host { shim, agreed: Arc::new(agreed()), warm: Arc::default() };
+    while let Some(command) = commands.recv().await {
+        match command {
+            Command::Ask { ask, mut reply, .. } => {
+                let host = host.clone();
+                tokio::spawn(async move {
+                    tokio::select! {
+                        answered = host.answer(&ask) => drop(reply.send(answered)),
+                        // Its client went away. VS Code cannot be told to stop.
+                        () = reply.closed() => {}
+                    }
+                });
+            }
+            // VS Code watches the disk itself.
+            Command::Cancel { .. } | Command::Changed { .. } => {}
+            Command::Stop { reply } => drop(reply.send(())),
+        }
+    }
+}
+
+fn agreed() -> Agreed {
+    Agreed { encoding: Encoding::Utf16, capabilities: json!({}) }
+}
+
+#[derive(Clone)]
+struct Host {
+    shim: Shim,
+    agreed: Arc<Agreed>,
+    /// Kinds of files for which a request was answered that only those answer who have read the project.
+    warm: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Host {
+    async fn answer(&self, ask: &Ask) -> Result<Answered, ServerError> {
+        let params = (ask.params)(&self.agreed);
+        let result = match ask.method {
+            "" => Value::Null,
+            "textDocument/references" => self.references(&params).await?,
+            "textDocument/rename" => {
+                self.warm_up(&params).await?;
+                self.one("vscode.executeDocumentRenameProvider", at(&params, &[params["newName"].clone()]))
+                    .await?
+            }
+            "textDocument/documentSymbol" => {
+                self.one("vscode.executeDocumentSymbolProvider", vec![file(&params)]).await?
+            }
+            "textDocument/definition" => {
+                self.one("vscode.executeDefinitionProvider", at(&params, &[])).await?
+            }
+            "textDocument/hover" => {
+                let hovers = self.one("vscode.executeHoverProvider", at(&params, &[])).await?;
+                let parts =
+                    hovers.as_array().into_iter().flatten().filter_map(|hover| hover["contents"].as_array());
+                json!({"contents": parts.flatten().collect::<Vec<_>>()})
+            }
+            "textDocument/prepareCallHierarchy" => {
+                self.kept("vscode.prepareCallHierarchy", at(&params, &[])).await?
+            }
+            "callHierarchy/incomingCalls" => {
+                self.one("vscode.provideIncomingCalls", vec![json!({"$kept": params["item"]["$kept"]})])
+                    .await?
+            }
+            "callHierarchy/outgoingCalls" => {
+                self.one("vscode.provideOutgoingCalls", vec![json!({"$kept": params["item"]["$kept"]})])
+                    .await?
+            }
+            "workspace/symbol" => {
+                self.one("vscode.executeWorkspaceSymbolProvider", vec![params["query"].clone()]).await?
+            }
+            "textDocument/completion" => {
+                let more = [Value::Null, json!(MAX_RESOLVED)];
+                self.one("vscode.executeCompletionItemProvider", at(&params, &more)).await?
+            }
+            "completionItem/resolve" | "codeAction/resolve" => params,
+            "textDocument/codeAction" => {
+                let place = |end: &str| [&params["range"][end]["line"], &params["range"][end]["character"]];
+                let range: Vec<&Value> = place("start").into_iter().chain(place("end")).collect();
+                let arguments =
+                    vec![file(&params), json!({"$range": range}), Value::Null, json!(MAX_RESOLVED)];
+                self.one("vscode.executeCodeActionProvider", arguments).await?
+            }
+            other => {
+                let message = format!("VS Code has nothing for {other}");
+                return Err(ServerError::Refused { server: NAME.to_owned(), message });
+            }
+        };
+        Ok(Answered { result, agreed: self.agreed.clone() })
+    }
+
+    /// VS Code always counts the declaration.
+    async fn references(&self, params: &Value) -> Result<Value, ServerError> {
+        self.warm_up(params).await?;
+        let found = self.one("vscode.executeReferenceProvider", at(params, &[])).await?;
+        if params["context"]["includeDeclaration"] != false {
+            return Ok(found);
+        }
+        let defined = self.one("vscode.executeDefinitionProvider", at(params, &[])).await?;
+        let defined = lsp::locations(&defined);
+        let is_use = |one: &Value| {
+            lsp::locations(one).iter().all(|at| {
+                !defined.iter().any(|known| known.uri == at.uri && known.range.start == at.range.start)
+            })
+        };
+        Ok(found.as_array().into_iter().flatten().filter(|one| is_use(one)).cloned().collect())
+    }
+
+    /// While it still reads the project, VS Code's TypeScript answers from open files alone, without saying so. Calls
+    /// it only tells once it has read everything, so they are asked for once before.
+    async fn warm_up(&self, params: &Value) -> Result<(), ServerError> {
+        let uri = params["textDocument"]["uri"].as_str().unwrap_or_default();
+        let kind = uri.rsplit('.').next().unwrap_or_default().to_owned();
+        if self.warm().contains(&kind) {
+            return Ok(());
+        }
+        // A language without calls refuses at once, which is as good.
+        let _ = self.one("vscode.prepareCallHierarchy", at(params, &[])).await;
+        self.warm().insert(kind);
+        Ok(())
+    }
+
+    fn warm(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.warm.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn one(&self, command: &str, arguments: Vec<Value>) -> Result<Value, ServerError> {
+        Ok(self.execute(command, arguments, false).await?.result)
+    }
+
+    /// Each object of the result knows where VS Code's own is kept.
+    async fn kept(&self, command: &str, arguments: Vec<Value>) -> Result<Value, ServerError> {
+        let CodeResult { mut result, kept } = self.execute(command, arguments, true).await?;
+        for (idx, item) in result.as_array_mut().into_iter().flatten().enumerate() {
+            item["$kept"] = json!([kept, idx]);
+        }
+        Ok(result)
+    }
+
+    async fn execute(
+        &self,
+        command: &str,
+        arguments: Vec<Value>,
+        keep: bool,
+    ) -> Result<CodeResult, ServerError> {
+        let command = CodeCommand { command: command.to_owned(), arguments, keep };
+        let executed = self.shim.ask::<ExecuteInEditor>(command).await;
+        let mut answer = executed.map_err(|error| match error {
+            ShimError::Closed => ServerError::ShuttingDown,
+            ShimError::Refused(message) | ShimError::Malformed(message) => ServerError::Refused {
+                server: NAME.to_owned(),
+                message: message.trim_end_matches('.').to_owned(),
+            },
+        })?;
+        count_from_1(&mut answer.result);
+        Ok(answer)
+    }
+}
+
+fn file(params: &Value) -> Value {
+    let path = params["textDocument"]["uri"].as_str().and_then(lsp::path);
+    json!({"$path": path})
+}
+
+/// The arguments for a place in a file.
+fn at(params: &Value, more: &[Value]) -> Vec<Value> {
+    let place = json!({"$position": [params["position"]["line"], params["position"]["character"]]});
+    [file(params), place].into_iter().chain(more.iter().cloned()).collect()
+}
+
+/// The protocol's numbers of kinds are one more than VS Code's.
+fn count_from_1(value: &mut Value) {
+    match value {
+        Value::Array(all) => all.iter_mut().for_each(count_from_1),
+        Value::Object(object) => {
+            for (name, value) in object {
+                match (name.as_str(), value.as_u64()) {
+                    ("kind", Some(kind)) => *value = json!(kind + 1),
+                    _ => count_from_1(value),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_those_of_the_protocol() {
+        let mut symbols = json!([{"name": "a", "kind": 4, "children": [{"name": "b", "kind": 5}]}]);
+        count_from_1(&mut symbols);
+        assert_eq!(symbols, json!([{"name": "a", "kind": 5, "children": [{"name": "b", "kind": 6}]}]));
+    }
+}
