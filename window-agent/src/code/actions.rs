@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::change::{Change, file_edits};
 use super::complete::resolve;
 use super::diagnostics::problems_of;
-use super::lsp::{self, Position, Range};
+use super::lsp::{self, Diagnostic, Position, Range};
 use super::server::{Agreed, Answered, Ask, Server};
-use super::text::Encoding;
+use super::text::{Encoding, Text};
 use super::{CodeIndex, Freshness, Subject, server_error};
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
@@ -97,7 +97,7 @@ impl CodeIndex {
             let error = ToolError::new(code, message).hint("Use the whole title of one of the candidates.");
             return Err(error.detail("candidates", titles()));
         };
-        let edit = edit_of(&offered.server, action, &offered.answered.agreed, deadline).await?;
+        let edit = edit_of(&offered, action, deadline).await?;
         let encoding = offered.answered.agreed.encoding;
         let edits = file_edits(workspace, &offered.subject, &edit, encoding).await?;
         if edits.is_empty() {
@@ -138,30 +138,57 @@ impl CodeIndex {
             problems_of(&server, subject.shown(), deadline).await?.0
         };
         let is_here = |range: &Range| range.start.line < lines.last && range.end.line + 1 >= lines.first;
-        let problems: Vec<_> = problems.into_iter().filter(|problem| is_here(&problem.range)).collect();
-        let last = lines.last.min(n_lines) - 1;
-        let n_chars = text.line(last as usize).trim_end_matches(['\n', '\r']).chars().count() as u32;
-        let (start, end) = (lines.first - 1, Position { line: last, character: n_chars });
-        let indent = text.line(start as usize).chars().take_while(|char| char.is_whitespace()).count() as u32;
-        let start = Position { line: start, character: indent.min(n_chars) };
-        let (uri, kind) = (lsp::uri(&subject.snapshot.path), lines.kind.clone());
-        let params = Arc::new(move |agreed: &Agreed| {
-            let place = |place: Position| text.position(text.offset(place, Encoding::Utf32), agreed.encoding);
-            let mut context = json!({"diagnostics": problems, "triggerKind": 1});
-            if let Some(kind) = &kind {
-                context["only"] = json!([kind]);
+        let problems: Vec<Diagnostic> =
+            problems.into_iter().filter(|problem| is_here(&problem.range)).collect();
+        let (mut all, mut last, mut freshness) = (Vec::<Value>::new(), None, Freshness::Settled);
+        for range in ranges(&text, lines, n_lines) {
+            let ask = ask_about(&subject, range, &problems, lines.kind.as_deref());
+            let (answered, of_one) = self.ask_settled(&server, ask, deadline).await?;
+            if of_one != Freshness::Settled {
+                freshness = of_one;
             }
-            let range = Range { start: place(start), end: place(end) };
-            json!({"textDocument": {"uri": uri}, "range": range, "context": context})
-        });
-        let ask = Ask { method: "textDocument/codeAction", params, show: subject.shown() };
-        let (mut answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
-        if let (Some(kind), Some(all)) = (&lines.kind, answered.result.as_array_mut()) {
-            all.retain(|action| told(action).kind.is_none_or(|own| own.starts_with(kind.as_str())));
+            for action in answered.result.as_array().into_iter().flatten() {
+                let is_known = all.iter().any(|known| told(known) == told(action));
+                let is_wanted = lines
+                    .kind
+                    .as_ref()
+                    .is_none_or(|kind| told(action).kind.is_none_or(|own| own.starts_with(kind.as_str())));
+                if is_wanted && !is_known {
+                    all.push(action.clone());
+                }
+            }
+            last = Some(answered.agreed);
         }
+        let answered = Answered { result: all.into(), agreed: last.unwrap_or_default() };
         let freshness = subject.freshness(freshness);
         Ok(Offered { subject, server, answered, freshness })
     }
+}
+
+/// What is asked about: the lines, and where it is but one, its first word, too: many refactorings want a place.
+fn ranges(text: &Text, lines: &Lines, n_lines: u32) -> Vec<Range> {
+    let last = lines.last.min(n_lines) - 1;
+    let n_chars = |line: u32| text.line(line as usize).trim_end_matches(['\n', '\r']).chars().count() as u32;
+    let first = lines.first - 1;
+    let indent = text.line(first as usize).chars().take_while(|char| char.is_whitespace()).count() as u32;
+    let start = Position { line: first, character: indent.min(n_chars(first)) };
+    let whole = Range { start, end: Position { line: last, character: n_chars(last) } };
+    let place = Range { start, end: start };
+    if lines.first == lines.last { vec![place, whole] } else { vec![whole] }
+}
+
+fn ask_about(subject: &Subject, range: Range, problems: &[Diagnostic], kind: Option<&str>) -> Ask {
+    let (text, uri) = (subject.snapshot.text.clone(), lsp::uri(&subject.snapshot.path));
+    let mut context = json!({"diagnostics": problems, "triggerKind": 1});
+    if let Some(kind) = kind {
+        context["only"] = json!([kind]);
+    }
+    let params = Arc::new(move |agreed: &Agreed| {
+        let place = |place: Position| text.position(text.offset(place, Encoding::Utf32), agreed.encoding);
+        let range = Range { start: place(range.start), end: place(range.end) };
+        json!({"textDocument": {"uri": uri}, "range": range, "context": context})
+    });
+    Ask { method: "textDocument/codeAction", params, show: subject.shown() }
 }
 
 /// What can be looked at before it is made: an edit, or what leads to one. VS Code makes what its commands do at once.
@@ -184,18 +211,14 @@ fn told(action: &Value) -> Action {
 }
 
 /// The edit that an action stands for: in it, in what the server adds when asked, or in what its command asks for.
-async fn edit_of(
-    server: &Server,
-    action: &Value,
-    agreed: &Agreed,
-    deadline: Instant,
-) -> Result<Value, ToolError> {
+async fn edit_of(offered: &Offered, action: &Value, deadline: Instant) -> Result<Value, ToolError> {
+    let (server, subject) = (&offered.server, &offered.subject);
     if !action["edit"].is_null() {
         return Ok(action["edit"].clone());
     }
-    let resolves = agreed.capabilities["codeActionProvider"]["resolveProvider"] == true;
+    let resolves = offered.answered.agreed.capabilities["codeActionProvider"]["resolveProvider"] == true;
     let action = match resolves && action.get("data").is_some() {
-        true => resolve(server, "codeAction/resolve", action, deadline).await?,
+        true => resolve(server, "codeAction/resolve", action, subject, deadline).await?,
         false => action.clone(),
     };
     if !action["edit"].is_null() {
@@ -208,7 +231,7 @@ async fn edit_of(
     }
     let params = json!({"command": command["command"], "arguments": command["arguments"]});
     let params = Arc::new(move |_: &Agreed| params.clone());
-    let ask = Ask { method: "workspace/executeCommand", params, show: Vec::new() };
+    let ask = Ask { method: "workspace/executeCommand", params, show: subject.shown() };
     Ok(server.ask(ask, deadline).await.map_err(server_error)?.result["edit"].clone())
 }
 

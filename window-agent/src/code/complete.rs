@@ -96,7 +96,7 @@ impl CodeIndex {
         let mut all = Vec::new();
         for (idx, item) in items.into_iter().take(limit).enumerate() {
             let resolved = match resolves && idx < MAX_RESOLVED {
-                true => resolve(&server, "completionItem/resolve", item, deadline).await?,
+                true => resolve(&server, "completionItem/resolve", item, &subject, deadline).await?,
                 false => item.clone(),
             };
             all.push(told(&resolved));
@@ -110,10 +110,11 @@ pub(super) async fn resolve(
     server: &Server,
     method: &'static str,
     item: &Value,
+    subject: &Subject,
     deadline: Instant,
 ) -> Result<Value, ToolError> {
     let params = item.clone();
-    let ask = Ask { method, params: Arc::new(move |_| params.clone()), show: Vec::new() };
+    let ask = Ask { method, params: Arc::new(move |_| params.clone()), show: subject.shown() };
     Ok(server.ask(ask, deadline).await.map_err(server_error)?.result)
 }
 

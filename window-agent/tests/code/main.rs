@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed set-up fails the test")]
 
+mod assist;
 mod budget;
 mod changes;
 mod faults;
