@@ -5,6 +5,7 @@
 //! All of it in one client session.
 
 mod adapters;
+mod code;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -48,6 +49,9 @@ const WIDTH: usize = 100;
 fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == "--adapters") {
         return adapters::demo();
+    }
+    if std::env::args().any(|argument| argument == "--code") {
+        return code::demo();
     }
     let stay = std::env::args().any(|argument| argument == "--stay");
     let mut timeline = Timeline::new();

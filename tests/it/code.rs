@@ -7,8 +7,10 @@ use baton_tests::world::{WindowOptions, World, find, live_name};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 9] = [
     "lcp_apply_edit",
+    "lcp_code_action",
+    "lcp_complete",
     "lcp_find_references",
     "lcp_get_diagnostics",
     "lcp_get_outline",
@@ -63,6 +65,8 @@ fn each_window_answers_for_its_own_files(kind: ClientKind) {
     let other = world.folder("left").join("shop.py");
     let outside = client.call("lcp_get_outline", json!({"file_path": other}));
     assert_eq!(outside["code"], "outside_window", "{outside:#}");
+    let message = outside["message"].as_str().unwrap_or_default();
+    assert!(message.ends_with("The window \"left\" has it."), "{outside:#}");
 
     // A server goes with its agent, however that ends.
     let killed = world.agent_pid("right");

@@ -49,6 +49,9 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let editor = extension.as_ref().map(|extension| extension.editor.clone());
     let window = Arc::new(open_window(&options, id.clone(), editor)?);
     window.set_auto_start(identity.auto_start().unwrap_or(options.auto_start));
+    if !options.standalone {
+        window.set_home(&home);
+    }
     let mut find = FindOptions::new(home);
     find.first_port = std::env::var(PORT_VARIABLE).ok().and_then(|port| port.parse().ok());
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))

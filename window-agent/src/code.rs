@@ -47,6 +47,8 @@ use crate::shim::Shim;
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
+/// Code of the error for a file that is not the window's; its `path` is for those who know the other windows.
+pub const OUTSIDE: &str = "outside_window";
 /// Servers at once; the one used longest ago is stopped for another.
 const MAX_SERVERS: usize = 8;
 /// Changes are told to the servers after so long, when no call does it before: they come in bursts.
@@ -184,8 +186,9 @@ impl CodeIndex {
             workspace.folders().iter().map(|folder| &folder.path).find(|folder| path.starts_with(folder));
         let Some(folder) = folder.cloned() else {
             let message = format!("{} is outside this window's folders.", path.display());
-            return Err(ToolError::new("outside_window", message)
-                .hint("list_windows tells which window has it; name that one in the argument window."));
+            return Err(ToolError::new(OUTSIDE, message)
+                .hint("list_windows tells which window has it; name that one in the argument window.")
+                .detail("path", path.display().to_string()));
         };
         let read = tokio::task::spawn_blocking(move || {
             files::read(&path).map_err(|error| file_error(&path, &error))

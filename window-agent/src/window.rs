@@ -1,11 +1,13 @@
 //! What all parts of the agent share about its window.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use baton_proto::control::{Settings, WindowKind};
+use baton_link::find::find;
+use baton_link::home::Home;
+use baton_proto::control::{Settings, Status, WindowKind};
 use baton_proto::edge::META_WINDOW;
 use baton_proto::ids::{Term, WindowId};
 use serde_json::{Value, json};
@@ -34,6 +36,8 @@ pub struct Window {
     fence: Mutex<Fence>,
     toolsets: Mutex<Vec<String>>,
     redacts: AtomicBool,
+    /// Where the coordinator is found, which knows the other windows.
+    home: OnceLock<Home>,
 }
 
 impl Window {
@@ -57,6 +61,7 @@ impl Window {
             fence: Mutex::default(),
             toolsets: Mutex::new(toolsets),
             redacts: AtomicBool::new(false),
+            home: OnceLock::new(),
         }
     }
 
@@ -117,6 +122,20 @@ impl Window {
     pub fn offers(&self, toolset: &str) -> bool {
         let toolsets = self.toolsets.lock().unwrap_or_else(PoisonError::into_inner);
         toolsets.iter().any(|offered| offered == toolset)
+    }
+
+    /// The window is one of several.
+    pub fn set_home(&self, home: &Home) {
+        let _ = self.home.set(home.clone());
+    }
+
+    /// Name of another window that has that file in its folders.
+    pub async fn owner_of(&self, path: &Path) -> Option<String> {
+        let mut connection = find(self.home.get()?).await.ok()?;
+        let status: Status = connection.get("/v1/status").await.ok()?;
+        let has = |folder: &String| path.starts_with(folder);
+        let others = status.windows.into_iter().filter(|other| other.id != self.id);
+        others.filter(|other| other.folders.iter().any(has)).map(|other| other.name).next()
     }
 
     /// `_meta` of every result.

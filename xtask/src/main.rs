@@ -41,6 +41,9 @@ enum Task {
         /// One program per language, debugged through the stable URL
         #[arg(long, conflicts_with_all = ["stay", "vscode"])]
         adapters: bool,
+        /// An agent finds and reads a function in CPython's own library
+        #[arg(long, conflicts_with_all = ["stay", "vscode", "adapters"])]
+        code: bool,
     },
     /// Passes all tests, or the named suites: unit, it, clients, conformance, tidy, adapters, windows
     Test {
@@ -67,6 +70,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Options::parse().task {
         Task::Demo { adapters: true, .. } => adapters::demo(),
+        Task::Demo { code: true, .. } => task::demo_code(),
         Task::Demo { stay, vscode: false, .. } => task::demo(stay),
         Task::Demo { stay, vscode: true, .. } => task::demo_in_windows(stay),
         Task::Test { suites } => task::test(&suites),

@@ -43,6 +43,15 @@ pub(crate) fn demo(stay: bool) -> Result<()> {
     shown("the demo", &mut demo)
 }
 
+/// `cargo xtask demo --code`.
+pub(crate) fn demo_code() -> Result<()> {
+    in_parallel(&[&|| DEBUGPY.install(), &|| MCP_1.install()])?;
+    build(&PROGRAMS, &["--bins"])?;
+    install_servers(&SERVERS[..1])?;
+    let mut demo = command(built("debug", "baton-demo")?);
+    shown("the demo", demo.arg("--code").env("BATON_TEST_PYTHON", DEBUGPY.python()))
+}
+
 /// `cargo xtask demo --vscode`.
 pub(crate) fn demo_in_windows(stay: bool) -> Result<()> {
     windows::install()?;
@@ -75,7 +84,7 @@ pub(crate) fn test(suites: &[Suite]) -> Result<()> {
         build(&PROGRAMS, &["--bins"])?;
     }
     if wants(Suite::Unit) || wants(Suite::It) || wants(Suite::Windows) {
-        install_servers()?;
+        install_servers(&SERVERS)?;
     }
     if wants(Suite::Unit) || wants(Suite::Adapters) {
         adapters::install()?;
@@ -160,10 +169,10 @@ fn install_for_tests(with_clients: bool) -> Result<()> {
 }
 
 /// The language servers that the tests ask, installed as a user does it.
-fn install_servers() -> Result<()> {
+fn install_servers(names: &[&str]) -> Result<()> {
     say("looking for the language servers");
     let mut install = command(built("debug", "baton-agent")?);
-    install.args(["servers", "install"]).args(SERVERS);
+    install.args(["servers", "install"]).args(names);
     shown("baton servers install", install.arg("--into").arg(cache().join("servers")))
 }
 

@@ -239,8 +239,6 @@ pub(super) async fn problems_of(
     server.ask(open, deadline).await.map_err(server_error)?;
     let is_told = || server.published(&path).is_some_and(|published| published.is_current);
     let is_known = server.wait_for(deadline, |activity| activity.pulls || is_told()).await;
-    let mut items: Vec<Diagnostic> =
-        server.published(&path).map(|published| published.items.to_vec()).unwrap_or_default();
     if server.activity().pulls {
         let uri = lsp::uri(&path);
         let ask = Ask {
@@ -252,6 +250,9 @@ pub(super) async fn problems_of(
             let answered = server.ask(ask.clone(), deadline).await.map_err(server_error)?;
             let freshness = freshness_of(server);
             if freshness == Freshness::Settled || !wait_settled(server, deadline).await {
+                // What it also tells by itself counts when it is about the newest text.
+                let told = server.published(&path).filter(|published| published.is_current);
+                let mut items = told.map(|published| published.items.to_vec()).unwrap_or_default();
                 for item in from_report(&answered.result) {
                     if !items.iter().any(|known| known.range == item.range && known.message == item.message) {
                         items.push(item);
@@ -261,13 +262,13 @@ pub(super) async fn problems_of(
             }
         }
     }
+    let told = || server.published(&path).map(|published| published.items.to_vec()).unwrap_or_default();
     if !is_known {
-        return Ok((items, Freshness::Stale));
+        return Ok((told(), Freshness::Stale));
     }
     wait_settled(server, deadline).await;
     wait_silent(server, deadline).await;
-    let items = server.published(&path).map(|published| published.items.to_vec()).unwrap_or_default();
-    Ok((items, freshness_of(server)))
+    Ok((told(), freshness_of(server)))
 }
 
 /// A server that tells by itself often tells twice: what is wrong with the form first, then the rest.

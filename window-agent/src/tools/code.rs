@@ -4,7 +4,7 @@ mod render;
 pub mod schemas;
 pub mod truncate;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::render::{Rendered, Window as Lines};
+use crate::code::OUTSIDE;
 use crate::code::actions::Lines as ActionLines;
 use crate::code::change::{Change, Wish};
 use crate::code::complete::Place;
@@ -42,8 +43,19 @@ pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: Can
     };
     match answered {
         Ok((object, text)) => Answer::Spoken(Spoken { texts: vec![text], object, is_error: false }),
-        Err(error) => Answer::Error(error),
+        Err(error) => Answer::Error(with_owner(window, error).await),
     }
+}
+
+/// A file outside the window's folders may be in those of another one.
+async fn with_owner(window: &Window, mut error: ToolError) -> ToolError {
+    let Some(Value::String(path)) = error.details.remove("path").filter(|_| error.code == OUTSIDE) else {
+        return error;
+    };
+    let Some(owner) = window.owner_of(Path::new(&path)).await else { return error };
+    error.message.push_str(&format!(" The window {owner:?} has it."));
+    error
+        .hint(format!("Name {owner:?} in the argument window, or make it the live one with activate_window."))
 }
 
 /// What a tool answers: the structure, and a text that says the same in fewer tokens.
