@@ -107,14 +107,15 @@ fn python_library() -> std::path::PathBuf {
     String::from_utf8_lossy(&output.stdout).trim().into()
 }
 
-/// The library without what is installed into it.
+/// The library without its tests and what is installed into it.
 fn copy_sources(from: &Path, to: &Path) -> usize {
     std::fs::create_dir_all(to).expect("a temporary folder");
     let mut n_files = 0;
     for entry in std::fs::read_dir(from).expect("a folder").flatten() {
         let (path, target) = (entry.path(), to.join(entry.file_name()));
-        let is_other =
-            ["site-packages", "dist-packages", "__pycache__"].iter().any(|name| entry.file_name() == *name);
+        let is_other = ["site-packages", "dist-packages", "__pycache__", "test", "tests", "idlelib"]
+            .iter()
+            .any(|name| entry.file_name() == *name);
         if path.is_dir() && !is_other {
             n_files += copy_sources(&path, &target);
         } else if path.extension().is_some_and(|extension| extension == "py") {

@@ -183,10 +183,23 @@ impl CodeIndex {
             });
             all.extend(spots(found.collect(), answered.agreed.encoding, &unsaved).await?);
         }
+        // Servers find a name by letters of it, in any order of files: what is meant most likely goes first.
+        all.sort_by_cached_key(|spot: &Spot| likeness(spot.name.as_deref().unwrap_or_default(), query));
         match refused {
             Some(error) if all.is_empty() => Err(error),
             _ => Ok(Spots { all, symbol: query.to_owned(), server: name, freshness }),
         }
+    }
+}
+
+/// The less, the more a name is like what was asked for.
+fn likeness(name: &str, query: &str) -> u8 {
+    let (name, query) = (name.to_lowercase(), query.to_lowercase());
+    match () {
+        () if name == query => 0,
+        () if name.starts_with(&query) => 1,
+        () if name.contains(&query) => 2,
+        () => 3,
     }
 }
 
