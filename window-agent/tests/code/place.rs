@@ -72,11 +72,14 @@ impl Place {
     /// The processes of a server that run for the folder, with those that they started. pyright leaves
     /// the folder.
     pub(crate) fn server_pids(&self, server: &str) -> Vec<i32> {
-        let (program, leaves) = (format!("/{server}"), server.ends_with("pyright"));
+        let leaves = server.ends_with("pyright");
         let is_here = |pid: &i32| {
             let cwd = std::fs::read_link(format!("/proc/{pid}/cwd"));
+            let is_pyright = |command: &str| {
+                command.contains(server) && command.contains("based") == server.contains("based")
+            };
             let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            cwd.is_ok_and(|cwd| cwd == self.root) || (leaves && is_child(*pid) && command.contains(&program))
+            cwd.is_ok_and(|cwd| cwd == self.root) || (leaves && is_child(*pid) && is_pyright(&command))
         };
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_here).collect()
