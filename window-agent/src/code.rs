@@ -320,21 +320,30 @@ impl CodeIndex {
         });
     }
 
-    /// Asks again while the server is still reading the project, as far as the time allows.
+    /// See [`ask_settled`].
     async fn ask_settled(
         &self,
         server: &Server,
         ask: Ask,
         deadline: Instant,
     ) -> Result<(server::Answered, Freshness), ToolError> {
-        loop {
-            let answered = server.ask(ask.clone(), deadline).await;
-            let freshness = freshness_of(server);
-            // What it does not know yet a server refuses, too.
-            let may_change = matches!(answered, Ok(_) | Err(ServerError::Refused { .. }));
-            if freshness == Freshness::Settled || !may_change || !wait_settled(server, deadline).await {
-                return answered.map(|answered| (answered, freshness)).map_err(server_error);
-            }
+        ask_settled(server, ask, deadline).await
+    }
+}
+
+/// Asks again while the server is still reading the project, as far as the time allows.
+async fn ask_settled(
+    server: &Server,
+    ask: Ask,
+    deadline: Instant,
+) -> Result<(server::Answered, Freshness), ToolError> {
+    loop {
+        let answered = server.ask(ask.clone(), deadline).await;
+        let freshness = freshness_of(server);
+        // What it does not know yet a server refuses, too.
+        let may_change = matches!(answered, Ok(_) | Err(ServerError::Refused { .. }));
+        if freshness == Freshness::Settled || !may_change || !wait_settled(server, deadline).await {
+            return answered.map(|answered| (answered, freshness)).map_err(server_error);
         }
     }
 }

@@ -12,7 +12,9 @@ use super::editor::View;
 use super::lsp::{self, Diagnostic};
 use super::server::documents::Snapshot;
 use super::server::{Ask, Server};
-use super::{CodeIndex, Freshness, Subject, closing, files, freshness_of, server_error, wait_settled};
+use super::{
+    CodeIndex, Freshness, Subject, ask_settled, closing, files, freshness_of, server_error, wait_settled,
+};
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
@@ -246,21 +248,16 @@ pub(super) async fn problems_of(
             params: Arc::new(move |_| json!({"textDocument": {"uri": uri}})),
             show: shown,
         };
-        loop {
-            let answered = server.ask(ask.clone(), deadline).await.map_err(server_error)?;
-            let freshness = freshness_of(server);
-            if freshness == Freshness::Settled || !wait_settled(server, deadline).await {
-                // What it also tells by itself counts when it is about the newest text.
-                let told = server.published(&path).filter(|published| published.is_current);
-                let mut items = told.map(|published| published.items.to_vec()).unwrap_or_default();
-                for item in from_report(&answered.result) {
-                    if !items.iter().any(|known| known.range == item.range && known.message == item.message) {
-                        items.push(item);
-                    }
-                }
-                return Ok((items, freshness));
+        let (answered, freshness) = ask_settled(server, ask, deadline).await?;
+        // What it also tells by itself counts when it is about the newest text.
+        let told = server.published(&path).filter(|published| published.is_current);
+        let mut items = told.map(|published| published.items.to_vec()).unwrap_or_default();
+        for item in from_report(&answered.result) {
+            if !items.iter().any(|known| known.range == item.range && known.message == item.message) {
+                items.push(item);
             }
         }
+        return Ok((items, freshness));
     }
     let told = || server.published(&path).map(|published| published.items.to_vec()).unwrap_or_default();
     if !is_known {

@@ -27,7 +27,8 @@ use crate::process::{self, OwnedProcess};
 /// Calls that wait for a start.
 const MAX_WAITING: usize = 256;
 /// A question is asked again after a crash, or when the server says that it was overtaken by a change.
-const MAX_TRIES: u32 = 3;
+/// While it reads a project that can happen several times in a row.
+const MAX_TRIES: u32 = 8;
 /// A longer pause before a restart is told instead of waited for.
 const MAX_SILENT_PAUSE: Duration = Duration::from_secs(3);
 /// How long a server may take to end by itself.
