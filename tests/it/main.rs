@@ -1,5 +1,6 @@
 //! Baton as a whole, on real processes: one module for each concern.
 
+mod adapters;
 mod bad_input;
 mod code;
 mod command_line;

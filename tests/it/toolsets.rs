@@ -35,12 +35,26 @@ fn debug(client: &mut Client, mut arguments: Value, action: &str) -> (String, Va
     done(client, "debug", arguments)
 }
 
+/// Starts a program, and waits until it stops: on a busy machine it may run for longer than a launch waits.
+fn launch(client: &mut Client, mut arguments: Value) -> (String, Value) {
+    arguments["action"] = json!("launch");
+    let mut result = client.try_call("debug", arguments).expect("a program is started");
+    if result["structuredContent"]["state"] == "running" {
+        let session = result["structuredContent"]["snapshot"]["id"].clone();
+        let go_on = json!({"action": "continue", "session": session, "timeout": 60});
+        result = client.try_call("debug", go_on).expect("it goes on");
+    }
+    let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(result["structuredContent"]["state"], "stopped", "{text}");
+    (text, result["structuredContent"].clone())
+}
+
 #[test]
 fn every_action_of_debug() {
     let (_world, mut client) = shop("debug");
     assert_eq!(client.list(), ["debug"]);
     debug(&mut client, json!({"file": "main.py", "line": 8}), "set_breakpoint");
-    let (text, launched) = debug(&mut client, json!({"program": "main.py"}), "launch");
+    let (text, launched) = launch(&mut client, json!({"program": "main.py"}));
     assert!(text.contains("main.py:8 in price"), "{text}");
     let session = launched["snapshot"]["id"].clone();
     for action in ["step_over", "step_out", "continue", "step_in", "pause", "threads", "stack_trace"] {
@@ -140,8 +154,83 @@ fn secrets_are_hidden_once_the_setting_is_on() {
     std::fs::write(world.folder("shop").join("login.py"), "password = 'hunter2'\nprint('end')\n")
         .expect("a file of the window");
     debug(&mut client, json!({"file": "login.py", "line": 2}), "set_breakpoint");
-    let (text, _) = debug(&mut client, json!({"program": "login.py"}), "launch");
+    let (text, _) = launch(&mut client, json!({"program": "login.py"}));
     assert!(text.contains("password = [redacted]") && !text.contains("hunter2"), "{text}");
     debug(&mut client, json!({}), "terminate");
+    client.close();
+}
+
+#[test]
+fn a_flood_comes_in_pages_through_the_url() {
+    const N_LINES: usize = 100_000;
+    let (world, mut client) = shop("debug");
+    let text = format!(
+        "for n in range({N_LINES}):\n    print('line', n, 'of a flood that is longer than what is kept of it')\nprint('done')\n"
+    );
+    std::fs::write(world.folder("shop").join("flood.py"), text).expect("a file of the window");
+    debug(&mut client, json!({"file": "flood.py", "line": 3}), "set_breakpoint");
+    let (text, _) = launch(&mut client, json!({"program": "flood.py"}));
+    assert!(text.len() < 8_000, "{} bytes", text.len());
+    assert!(text.contains("bytes before this are left out"), "{text}");
+    // From the beginning, page by page: what is left of it comes once and in order, and the rest is counted.
+    let (mut cursor, mut all, mut is_cut) = (0, String::new(), false);
+    loop {
+        let asked = json!({"since": cursor, "max_length": 200_000});
+        let (text, page) = debug(&mut client, asked, "output");
+        let output = page["output"].as_str().expect("a text").to_owned();
+        is_cut |= text.contains("bytes before this are left out");
+        if output.is_empty() {
+            break;
+        }
+        all.push_str(&output);
+        cursor = page["outputCursor"].as_u64().expect("a cursor");
+    }
+    let number = |line: &str| line.strip_prefix("line ")?.split_once(' ')?.0.parse::<usize>().ok();
+    let lines: Vec<usize> = all.lines().filter_map(number).collect();
+    assert_eq!(lines.last(), Some(&(N_LINES - 1)));
+    assert!(lines.len() > 10_000 && lines.len() < N_LINES, "{}", lines.len());
+    assert!(lines.windows(2).all(|pair| pair[0] < pair[1]), "in order, and each once");
+    assert!(is_cut, "what fell out is told");
+    let (text, _) = debug(&mut client, json!({}), "continue");
+    assert!(text.contains("done"), "{text}");
+    client.close();
+}
+
+#[test]
+fn two_windows_and_two_sessions_in_each_are_debugged_at_once() {
+    let (world, mut client) = shop("debug");
+    let mut world = world;
+    world.window("weather");
+    world.baton_ok(&["settings", "routing", "any"]);
+    let mut sessions = Vec::new();
+    for window in ["shop", "weather"] {
+        for name in ["one", "two"] {
+            let file = format!("{name}.py");
+            let text = format!("here = '{window} {name}'\nn = 0\nwhile n < 3:\n    n += 1\nprint(here)\n");
+            std::fs::write(world.folder(window).join(&file), text).expect("a file of the window");
+            let arguments = json!({"action": "set_breakpoint", "window": window, "file": file, "line": 4});
+            client.try_call("debug", arguments).expect("a breakpoint is set");
+            let (text, launched) = launch(&mut client, json!({"window": window, "program": file}));
+            let snapshot = launched["snapshot"].clone();
+            assert_eq!(snapshot["line"], 4, "{text}");
+            sessions.push((window, name, snapshot["id"].clone()));
+        }
+    }
+    // Each is reached by its session alone, in any order, and stands where it was left.
+    for turn in 1..=3 {
+        for (window, name, session) in sessions.iter().rev() {
+            let mut ask = |arguments: Value| {
+                let answer = client.try_call("debug", arguments).expect("an answer");
+                assert_eq!(answer["_meta"]["baton/window"]["name"], *window, "{answer:#}");
+                answer["structuredContent"].clone()
+            };
+            let value = ask(json!({"action": "evaluate", "session": session, "expression": "(here, n)"}));
+            let expected = format!("('{window} {name}', {})", turn - 1);
+            assert_eq!(value["evaluation"]["result"], expected, "{value:#}");
+            let next = ask(json!({"action": "continue", "session": session}));
+            let state = if turn == 3 { "terminated" } else { "stopped" };
+            assert_eq!(next["state"], state, "{next:#}");
+        }
+    }
     client.close();
 }

@@ -295,7 +295,16 @@ impl Debugger {
         let ended = Command::EndWait { wait: id, early };
         self.commands.send(ended).await.map_err(|_| DebugError::ShuttingDown)?;
         // The engine answers at once: as told, or with a stop that came first.
-        answer.await.unwrap_or(Err(DebugError::ShuttingDown))
+        let mut waited = answer.await.unwrap_or(Err(DebugError::ShuttingDown));
+        if let Ok(Waited::TimedOut { session, waits_for_input, .. }) = &mut waited
+            && !self.has_editor()
+        {
+            // Looks at every process of the machine.
+            let mark = format!("{session}-");
+            let look = tokio::task::spawn_blocking(move || process::waits_for_input(&mark));
+            *waits_for_input = look.await.unwrap_or(false);
+        }
+        waited
     }
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, DebugError> {

@@ -109,10 +109,29 @@ type Done = Result<(), Failed>;
 
 fn chosen<'a>(table: &'a Table, names: &[String]) -> Result<Vec<&'a Adapter>, Failed> {
     let find = |name: &String| {
-        let message = || format!("there is no debug adapter `{name}`; there are {}", table.names());
+        let message = || match nearest(table, name) {
+            Some(near) => format!("there is no debug adapter `{name}`, but {near}"),
+            None => format!("there is no debug adapter `{name}`; there are {}", table.names()),
+        };
         table.find(name).ok_or_else(|| Failed { code: exit::USAGE, message: message() })
     };
     names.iter().map(find).collect()
+}
+
+/// The adapter whose name differs from this in one place, or two neighbours that changed theirs.
+fn nearest<'a>(table: &'a Table, name: &str) -> Option<&'a str> {
+    let is_near = |known: &str| {
+        let (a, b) = (known.as_bytes(), name.as_bytes());
+        let n_before = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        let n_after = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+        let longest = a.len().max(b.len());
+        let is_swap = a.len() == b.len()
+            && n_before + n_after + 2 == longest
+            && a[n_before] == b[n_before + 1]
+            && a[n_before + 1] == b[n_before];
+        a.len().abs_diff(b.len()) <= 1 && (n_before + n_after + 1 >= longest || is_swap)
+    };
+    table.adapters.iter().map(|adapter| adapter.name.as_str()).find(|known| is_near(known))
 }
 
 /// What is known of an adapter on this machine.

@@ -196,6 +196,36 @@ pub(crate) fn environment_of(pid: i32) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{pid}/environ")).ok()
 }
 
+/// Whether a program whose mark begins like this is in the middle of reading its standard input. What we started
+/// directly does not count, unless it has a terminal: adapters read what we write.
+pub(crate) fn waits_for_input(mark: &str) -> bool {
+    let beginning = format!("{MARK}={mark}");
+    let own = i32::try_from(std::process::id()).ok();
+    all().into_iter().any(|pid| {
+        let Some(environment) = environment_of(pid) else { return false };
+        let path = PathBuf::from(format!("/proc/{pid}"));
+        let is_marked =
+            environment.split(|&byte| byte == 0).any(|line| line.starts_with(beginning.as_bytes()));
+        if !is_marked || !is_reading(&path) {
+            return false;
+        }
+        let input = std::fs::read_link(path.join("fd/0")).unwrap_or_default();
+        let has_terminal = input.starts_with("/dev/pts");
+        let is_open =
+            has_terminal || ["pipe:", "socket:"].iter().any(|kind| input.to_string_lossy().starts_with(kind));
+        is_open && (has_terminal || parent_of(pid) != own)
+    })
+}
+
+/// Whether a thread of a process is in a `read` of standard input, as the kernel tells it.
+fn is_reading(process: &Path) -> bool {
+    const READ: &str = if cfg!(target_arch = "aarch64") { "63 0x0 " } else { "0 0x0 " };
+    let tasks = std::fs::read_dir(process.join("task")).into_iter().flatten().flatten();
+    tasks.into_iter().any(|task| {
+        std::fs::read_to_string(task.path().join("syscall")).is_ok_and(|call| call.starts_with(READ))
+    })
+}
+
 fn parent_of(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may hold anything.

@@ -70,6 +70,8 @@ pub(crate) struct Server {
     pub(crate) prints_program_output: bool,
     /// See [`Adapter::late_output`].
     pub(crate) late_output: bool,
+    /// See [`Adapter::answers_after_end`].
+    pub(crate) answers_after_end: bool,
     /// Where sources lie that the server names by relative paths.
     pub(crate) source_roots: Vec<PathBuf>,
     /// Where it listens; set by the host once it is known, read for child sessions.

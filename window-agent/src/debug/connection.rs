@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
@@ -10,6 +11,12 @@ use crate::pipe::{MAX_INCOMING, Pipe};
 
 /// How long nothing comes once a program has ended and everything was said.
 const QUIET: Duration = Duration::from_millis(100);
+
+/// How long an adapter may take to answer after the end of a program.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// Sequence numbers of the questions after the end; no session comes near them.
+const QUESTIONS: [i64; 2] = [1_000_000_001, 1_000_000_002];
 
 /// Messages to and from an adapter.
 pub(crate) type Connection = Pipe<Incoming>;
@@ -34,6 +41,42 @@ impl Connection {
                 let is_end = matches!(&message, Incoming::Event { event, .. } if event == "terminated");
                 while is_end && let Ok(Some(rest)) = tokio::time::timeout(QUIET, raw.recv()).await {
                     let _ = sender.send(rest).await;
+                }
+                if sender.send(message).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self { outgoing, incoming, writer }
+    }
+
+    /// The same for an adapter that answers after the end, and reads what the program printed in one loop with what it
+    /// is asked: it gets two questions one after the other. Between the two it has looked at everything once.
+    pub(crate) fn with_answers_after_end(self) -> Self {
+        let Self { outgoing, incoming: mut raw, writer } = self;
+        let (sender, incoming) = mpsc::channel(MAX_INCOMING);
+        // Whoever speaks to it closes the connection by letting go; this must not keep it open.
+        let asking = outgoing.downgrade();
+        tokio::spawn(async move {
+            while let Some(message) = raw.recv().await {
+                let is_end = matches!(&message, Incoming::Event { event, .. } if event == "terminated");
+                for seq in QUESTIONS.into_iter().filter(|_| is_end) {
+                    let question =
+                        format!(r#"{{"seq":{seq},"type":"request","command":"threads","arguments":{{}}}}"#);
+                    let Some(Ok(())) = asking.upgrade().map(|to| to.try_send(Bytes::from(question))) else {
+                        break;
+                    };
+                    let answered = async {
+                        while let Some(rest) = raw.recv().await {
+                            if matches!(&rest, Incoming::Response(answer) if answer.request_seq == seq) {
+                                return;
+                            }
+                            let _ = sender.send(rest).await;
+                        }
+                    };
+                    if tokio::time::timeout(ANSWER, answered).await.is_err() {
+                        break;
+                    }
                 }
                 if sender.send(message).await.is_err() {
                     return;

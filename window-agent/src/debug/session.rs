@@ -204,6 +204,8 @@ pub(crate) struct Session {
     exit_code: Option<i64>,
     /// The program runs in a terminal of ours, whose end tells its exit code.
     runs_in_terminal: bool,
+    /// The adapter said something for its own part.
+    has_spoken: bool,
     /// `terminated` came, and `exited` may still.
     terminated: bool,
     deadline: Option<(Instant, Ending)>,
@@ -247,6 +249,7 @@ impl Session {
             last_thread: 1,
             exit_code: None,
             runs_in_terminal: false,
+            has_spoken: false,
             terminated: false,
             deadline: None,
             overtaken: VecDeque::new(),
@@ -457,11 +460,11 @@ impl Session {
             _ => Category::Console,
         };
         let Value::String(text) = body["output"].take() else { return };
-        // Some speak in the program's name, but before it begins.
-        let is_adapters = category == Category::Console
-            || (category == Category::Stdout && matches!(self.phase, Phase::Starting | Phase::Configuring));
-        if is_adapters && self.adapter.is_noise(&text) {
-            return;
+        if let Some(sign) = &self.adapter.exit_code_sign
+            && let Some((_, rest)) = text.rsplit_once(sign.as_str())
+        {
+            let n_digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'-').count();
+            self.exit_code = self.exit_code.or(rest[..n_digits].parse().ok());
         }
         let is_failure = self.adapter.failure_sign.as_deref().is_some_and(|sign| text.contains(sign));
         if is_failure && self.phase == Phase::Starting && self.deadline.is_none() {
@@ -469,16 +472,29 @@ impl Session {
             let failure = format!("`{}` failed", self.kind.command());
             self.deadline = Some((now + START_ERROR_GRACE, Ending::NotStarted(failure)));
         }
-        if let Some(sign) = &self.adapter.exit_code_sign
-            && let Some((_, rest)) = text.rsplit_once(sign.as_str())
-        {
-            let n_digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'-').count();
-            self.exit_code = self.exit_code.or(rest[..n_digits].parse().ok());
+        if let Some(text) = self.worth_telling(category, text) {
+            self.outputs.push_back(Output::Printed(category, text));
         }
-        self.outputs.push_back(Output::Printed(category, text));
         if self.terminated && self.exit_code.is_some() && self.adapter.exit_code_on_disconnect {
             self.end(Ending::Plain);
         }
+    }
+
+    /// What was printed, without what tells nothing.
+    fn worth_telling(&mut self, category: Category, text: String) -> Option<String> {
+        if category == Category::Stderr {
+            return Some(self.adapter.without_stderr_noise(text)).filter(|text| !text.is_empty());
+        }
+        if category == Category::Console && !std::mem::replace(&mut self.has_spoken, true) {
+            let program = self.arguments["program"].as_str().and_then(|path| path.rsplit('/').next());
+            if self.adapter.tells_command_line && program.is_some_and(|name| text.contains(name)) {
+                return None;
+            }
+        }
+        // Some speak in the program's name, but before it begins.
+        let is_adapters = category == Category::Console
+            || (category == Category::Stdout && matches!(self.phase, Phase::Starting | Phase::Configuring));
+        (!(is_adapters && self.adapter.is_noise(&text))).then_some(text)
     }
 
     fn on_request(&mut self, request_seq: i64, command: String, mut arguments: Value) {

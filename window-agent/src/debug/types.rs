@@ -152,6 +152,8 @@ pub enum Waited {
         session: SessionId,
         /// What it printed meanwhile.
         output: OutputTail,
+        /// It reads its standard input, and nobody writes there.
+        waits_for_input: bool,
     },
     /// The client or the user ended the wait; the program still runs.
     Interrupted {

@@ -36,7 +36,7 @@ pub async fn call(window: &Window, arguments: Object, cancelled: CancellationTok
     // The engine's futures are large; on the heap they do not weigh on every other call.
     match Box::pin(call.run()).await {
         Ok(reply) => Answer::Spoken(reply.into_spoken(action)),
-        Err(error) => refused(Some(action.into()), error),
+        Err(error) => refused(Some(action.into()), call.with_cause(error).await),
     }
 }
 
@@ -121,6 +121,16 @@ impl Call<'_> {
     /// The session the call names, if it does.
     fn session(&self) -> Option<SessionId> {
         arguments::given(&self.arguments.session).map(SessionId)
+    }
+
+    /// A session that has ended because its adapter did is told as that.
+    async fn with_cause(&self, error: ToolError) -> ToolError {
+        let Some(session) = self.session().filter(|_| error.code == "session_ended") else { return error };
+        let status = self.window.debugger.status(Some(&session)).await;
+        let died = status.ok().filter(|status| {
+            status.end.as_deref().is_some_and(|end| end.starts_with("the debug adapter of session"))
+        });
+        died.map_or(error, |status| fault::not_running(&status.adapter))
     }
 
     /// How the session of the call stands.

@@ -75,6 +75,14 @@ fn lower_first(text: &str) -> String {
     chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect()
 }
 
+/// That a program still runs, and why it may not come any further.
+pub(super) fn running(text: &str, waits_for_input: bool) -> String {
+    if !waits_for_input {
+        return text.to_owned();
+    }
+    format!("{text} It waits for input: it reads its standard input, and nothing is written there.")
+}
+
 /// What a program printed in two pieces.
 pub(super) fn joined(before: OutputTail, after: OutputTail) -> OutputTail {
     let omitted_bytes = before.omitted_bytes + after.omitted_bytes;

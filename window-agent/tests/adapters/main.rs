@@ -7,12 +7,17 @@
     reason = "helpers of tests, outside of #[test] functions"
 )]
 
+mod agents;
+mod attach;
 mod faults;
 mod features;
 mod languages;
 mod latency;
+mod programs;
+mod quirks;
 mod scenario;
 mod selection;
+mod threads;
 
 use languages::Language;
 

@@ -173,7 +173,7 @@ impl Story {
                 self.line(&format!("completed {session} {code}{note}{missed}"));
                 self.output(&completed.output);
             }
-            Ok(Waited::TimedOut { session, output }) => self.early("timed out", &session, &output),
+            Ok(Waited::TimedOut { session, output, .. }) => self.early("timed out", &session, &output),
             Ok(Waited::Interrupted { session, output }) => self.early("interrupted", &session, &output),
             Err(error) => self.error(&error),
         }

@@ -83,6 +83,11 @@ impl Desk {
         Self::at(Agent::start_with(FILES, bare).await).await
     }
 
+    /// With changed options of the debugger.
+    pub(crate) async fn open_with(change: impl FnOnce(&mut DebuggerOptions)) -> Self {
+        Self::at(Agent::start_with(FILES, change).await).await
+    }
+
     async fn at(agent: Agent) -> Self {
         let client = agent.client(ClientLifecycleMode::Initialize).await;
         Self { agent, client }

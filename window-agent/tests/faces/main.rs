@@ -10,6 +10,7 @@
 mod debug;
 mod debug_errors;
 mod desk;
+mod fake;
 mod lcp;
 mod names;
 mod native;

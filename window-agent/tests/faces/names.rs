@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use baton_window_agent::tools::CATALOGUE;
 
 /// Everything that calls the tools of these toolsets.
-const TESTS: [&str; 5] = [
+const TESTS: [&str; 6] = [
     include_str!("debug.rs"),
     include_str!("debug_errors.rs"),
+    include_str!("fake.rs"),
     include_str!("quick.rs"),
     include_str!("lcp.rs"),
     include_str!("native.rs"),
@@ -110,6 +111,30 @@ const LCP: [(&str, &[&str]); 6] = [
     ("lcp_debug_stop", &["session_id"]),
 ];
 
+/// The sentences of the document's list of errors; what differs from case to case is left out.
+const ERRORS: [&str; 20] = [
+    "program is required for launch",
+    "attach requires pid or port",
+    "set_breakpoint requires file+line or function",
+    "variables requires variable_ref or scope_id",
+    "instruction_count is required for disassemble",
+    "disassemble requires memory_reference unless the current stop location has an instruction pointer reference",
+    "memory_reference is required for read_memory",
+    "count is required for read_memory",
+    "data is required for write_memory",
+    "command is required for custom_request",
+    "No debugger adapter available. Installed adapters: ",
+    "Active adapter does not support ",
+    "No active debug session. Launch or attach first.",
+    "No active stack frame. Run stack_trace first or supply frame_id.",
+    "Debugger reported no threads.",
+    "is still active. Terminate it before launching another.",
+    "DAP request evaluate timed out after 5000ms",
+    "DAP event initialized timed out after 6000ms",
+    "DAP adapter fake is not running",
+    "DAP adapter exited unexpectedly (code 3)",
+];
+
 fn tests() -> String {
     TESTS.concat()
 }
@@ -152,6 +177,13 @@ fn every_documented_parameter_is_there() {
     let approvals = &tool.meta.as_ref().unwrap().0["baton/approvals"];
     assert_eq!(approvals["read"].as_array().unwrap().len(), 10);
     assert_eq!(approvals["exec"].as_array().unwrap().len(), 18);
+}
+
+#[test]
+fn every_documented_error_has_a_test() {
+    let tests = tests();
+    let missing: Vec<&&str> = ERRORS.iter().filter(|sentence| !tests.contains(**sentence)).collect();
+    assert!(missing.is_empty(), "no test hears {missing:#?}");
 }
 
 #[test]

@@ -333,6 +333,7 @@ pub(crate) fn reach(adapter: &Adapter, program: Program) -> Reach {
         listening,
         prints_program_output: adapter.prints_program_output,
         late_output: adapter.late_output,
+        answers_after_end: adapter.answers_after_end,
         source_roots: Vec::new(),
         address: Arc::default(),
     })

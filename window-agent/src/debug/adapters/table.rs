@@ -81,6 +81,8 @@ pub(crate) struct Adapter {
     pub(crate) hits: HitStyle,
     /// The context in which expressions are evaluated as expressions.
     pub(crate) evaluate_context: Option<String>,
+    /// The first time it is asked for threads it tells those of the beginning.
+    pub(crate) first_threads_are_old: bool,
     /// Put at the end of log messages: it prints one after the other otherwise.
     pub(crate) log_end: Option<String>,
     /// Whether an `exited` event comes; when not, nobody waits for one.
@@ -91,6 +93,9 @@ pub(crate) struct Adapter {
     pub(crate) exit_code_on_disconnect: bool,
     /// What a program printed can come after `terminated`.
     pub(crate) late_output: bool,
+    /// It answers after `terminated`, and reads what a program printed in one loop with what it is asked: what was
+    /// printed before has come with its second answer.
+    pub(crate) answers_after_end: bool,
     /// What it prints itself is what the program prints.
     pub(crate) prints_program_output: bool,
     /// Evaluated once in a program that was attached to, to take a delay out of its answers.
@@ -99,6 +104,10 @@ pub(crate) struct Adapter {
     pub(crate) failure_sign: Option<String>,
     /// How messages of its own begin that tell nothing: they are not told with what the program prints.
     pub(crate) noise: Vec<String>,
+    /// How lines begin that the debugged runtime puts on the program's standard error.
+    pub(crate) stderr_noise: Vec<String>,
+    /// Its first words are the command line of the program.
+    pub(crate) tells_command_line: bool,
     /// A request of its own, sent with the configuration.
     pub(crate) extra_request: Option<ExtraRequest>,
     pub(crate) install: Option<Install>,
@@ -265,6 +274,16 @@ impl Adapter {
     /// Whether it says this itself, and it tells nothing.
     pub(crate) fn is_noise(&self, text: &str) -> bool {
         self.noise.iter().any(|beginning| text.starts_with(beginning))
+    }
+
+    /// What the program itself put on its standard error.
+    pub(crate) fn without_stderr_noise(&self, text: String) -> String {
+        let is_noise =
+            |line: &str| self.stderr_noise.iter().any(|beginning| line.starts_with(beginning.as_str()));
+        if !text.lines().any(is_noise) {
+            return text;
+        }
+        text.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
     }
 
     /// What VS Code's debugger is to the engine.

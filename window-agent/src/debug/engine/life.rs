@@ -274,10 +274,13 @@ impl Engine {
         }
         let Some(live) = self.sessions.get_mut(&key) else { return };
         tracing::info!(session = %live.id, exit_code = end.exit_code, how = ?end.how, "debug session ended");
-        // The farewell is in the channel; behind it the connection closes.
-        live.outgoing = None;
         live.terminal = None;
-        live.over.cancel();
+        if !stands_for_root {
+            // The farewell is in the channel; behind it the connection closes. That of a child goes with its shell's:
+            // js-debug forgets what the program printed last when it loses it.
+            live.outgoing = None;
+            live.over.cancel();
+        }
         live.stops.clear();
         live.untold.clear();
         let session = live.id.clone();
@@ -310,6 +313,11 @@ impl Engine {
         // Children do not outlive their parent's adapter.
         for child in self.tree(key).into_iter().filter(|child| *child != key) {
             self.feed(child, Input::Stop);
+            let ended = self.sessions.get_mut(&child).filter(|live| live.core.phase() == Phase::Terminated);
+            if let Some(child) = ended {
+                child.outgoing = None;
+                child.over.cancel();
+            }
         }
     }
 

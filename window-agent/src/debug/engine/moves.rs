@@ -176,7 +176,7 @@ impl Engine {
             .get(&wait.session)
             .map_or_else(|| SessionId(self.prefix.clone()), |live| live.id.clone());
         let waited = match early {
-            Early::TimedOut => Waited::TimedOut { session, output },
+            Early::TimedOut => Waited::TimedOut { session, output, waits_for_input: false },
             Early::Interrupted => Waited::Interrupted { session, output },
         };
         let _ = wait.reply.send(Ok(waited));

@@ -160,6 +160,9 @@ async fn converse(
         () = over.cancelled() => return None,
     };
     let (address, Connection { outgoing, mut incoming, writer }) = match connected {
+        Ok((address, connection)) if server.answers_after_end => {
+            (address, connection.with_answers_after_end().with_late_output())
+        }
         Ok((address, connection)) if server.late_output => (address, connection.with_late_output()),
         Ok(connected) => connected,
         Err(how) => {

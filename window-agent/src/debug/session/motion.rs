@@ -120,6 +120,9 @@ impl Session {
         if self.entry_function.take().is_some() {
             self.send_triggers(TriggerKind::Function, Purpose::Nothing);
         }
+        if self.adapter.first_threads_are_old && !self.has_stopped() {
+            self.send("threads", json!({}), Purpose::Nothing);
+        }
         self.last_capture += 1;
         let capture = self.last_capture;
         self.captures.push(Capture::new(capture, thread_id, body, now + CAPTURE_GRACE));

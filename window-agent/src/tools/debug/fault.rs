@@ -1,5 +1,7 @@
 //! CORE: the engine's errors in the words of the tool `debug`.
 
+use std::time::Duration;
+
 use crate::debug::error::DebugError;
 use crate::debug::types::SessionSummary;
 use crate::tools::ToolError;
@@ -77,6 +79,19 @@ pub(super) fn no_frame() -> ToolError {
     ToolError::new("no_frame", "No active stack frame. Run stack_trace first or supply frame_id.")
 }
 
+/// The adapter never came so far that it could be configured.
+pub(super) fn never_initialized(waited: Duration) -> ToolError {
+    let message = format!("DAP event initialized timed out after {}ms", waited.as_millis());
+    ToolError::new("adapter_timeout", message)
+        .hint("The session was ended. A build or a slow start may need a longer timeout.")
+}
+
+/// The session that is meant has ended because its adapter did.
+pub(super) fn not_running(adapter: &str) -> ToolError {
+    ToolError::new("session_ended", format!("DAP adapter {adapter} is not running"))
+        .hint("Its session is over, its breakpoints are kept: launch again.")
+}
+
 /// The adapter cannot do that at all.
 pub(super) fn unsupported(what: &str) -> ToolError {
     ToolError::new("unsupported", format!("Active adapter does not support {what}"))
@@ -88,8 +103,11 @@ pub(super) fn interrupted(command: &str) -> ToolError {
 }
 
 fn adapter_exited(how: &str, output: &str) -> String {
+    // What it said on its standard error last is told with how it ended.
+    let (how, words) = how.split_once(": ").unwrap_or((how, ""));
     let code = how.rsplit("code ").next().and_then(|code| code.trim().parse::<i32>().ok());
-    match (code, output.trim()) {
+    let words = if words.is_empty() { output } else { words };
+    match (code, words.trim()) {
         (Some(code), "") => format!("DAP adapter exited unexpectedly (code {code})"),
         (Some(code), output) => format!("DAP adapter exited (code {code}): {output}"),
         (None, "") => format!("DAP adapter exited unexpectedly ({how})"),
@@ -133,6 +151,7 @@ mod tests {
         };
         check(died("exited with code 3", ""), expect!["DAP adapter exited unexpectedly (code 3)"]);
         check(died("exited with code 3", "boom\n"), expect!["DAP adapter exited (code 3): boom"]);
+        check(died("exited with code 3: boom", "x"), expect!["DAP adapter exited (code 3): boom"]);
         check(
             died("was killed by signal 9", ""),
             expect!["DAP adapter exited unexpectedly (was killed by signal 9)"],

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::action::Action;
 use super::{Call, Reply, details};
+use crate::debug::error::DebugError;
 use crate::debug::types::control::{ResumeWish, Status};
 use crate::debug::types::{OutputTail, Resume, Waited};
 use crate::tools::{ToolError, programs, redact, words};
@@ -27,6 +28,13 @@ impl Call<'_> {
         programs::begun(self.window, session.as_ref(), self.arguments.timeout()).await;
         let asked = self.window.debugger.pause(session.as_ref(), self.arguments.thread_id, self.wait()).await;
         let waited = asked.map_err(|error| self.fault(error))?;
+        if matches!(waited, Waited::TimedOut { .. }) {
+            // Without one there is nothing that could be paused.
+            let threads = self.window.debugger.threads(session.as_ref()).await;
+            if threads.is_ok_and(|threads| threads.is_empty()) {
+                return Err(self.fault(DebugError::NoThreads));
+            }
+        }
         self.about_wait(waited).await
     }
 
@@ -49,8 +57,9 @@ impl Call<'_> {
                 }
                 (completed.session, text, "terminated", completed.output, more)
             }
-            Waited::TimedOut { session, output } => {
-                let text = "The program is still running; continue waits on, pause stops it.".to_owned();
+            Waited::TimedOut { session, output, waits_for_input } => {
+                let text = "The program is still running; continue waits on, pause stops it.";
+                let text = words::running(text, waits_for_input);
                 (session, text, "running", output, json!({"state": "running", "timedOut": true}))
             }
             Waited::Interrupted { session, output } => {

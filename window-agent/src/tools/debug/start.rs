@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::arguments::given;
-use super::{Call, Reply, details, text};
+use super::{Call, Reply, details, fault, text};
 use crate::debug::adapters::wish::{Attach, Launch, Wish};
 use crate::debug::error::DebugError;
-use crate::debug::types::{Phase, Wait, Waited};
+use crate::debug::types::{Phase, SessionId, Wait, Waited};
 use crate::tools::{ToolError, programs};
 
 /// How long a program that was started may run before the answer says that it runs.
@@ -72,12 +72,17 @@ impl Call<'_> {
         let mut waited = debugger.start(start, wait).await.map_err(|error| self.fault(error))?;
         // A program that runs is an answer; an adapter that still starts is none, as long as there is time.
         if let Waited::TimedOut { session, .. } = &waited
-            && let Ok(status) = debugger.status(Some(session)).await
-            && matches!(status.phase, Phase::Starting | Phase::Configuring)
+            && self.is_starting(session).await
         {
             let rest = self.arguments.timeout().saturating_sub(first);
             let wait = Wait { timeout: rest, ..self.wait() };
-            waited = debugger.wait_stop(Some(session), wait).await.map_err(|error| self.fault(error))?;
+            let session = session.clone();
+            waited = debugger.wait_stop(Some(&session), wait).await.map_err(|error| self.fault(error))?;
+            if matches!(waited, Waited::TimedOut { .. }) && self.is_starting(&session).await {
+                // A client could do nothing with it.
+                let _ = debugger.stop(Some(&session)).await;
+                return Err(fault::never_initialized(self.arguments.timeout()));
+            }
         }
         let mut reply = self.about_wait(waited).await?;
         let snapshot = &reply.details["snapshot"];
@@ -86,6 +91,12 @@ impl Call<'_> {
         reply.text = format!("Session {id} ({adapter}). {}", reply.text);
         reply.details.insert("adapter".to_owned(), adapter.into());
         Ok(reply)
+    }
+
+    /// Whether the adapter of a session has not come to the program yet.
+    async fn is_starting(&self, session: &SessionId) -> bool {
+        let status = self.window.debugger.status(Some(session)).await;
+        status.is_ok_and(|status| matches!(status.phase, Phase::Starting | Phase::Configuring))
     }
 
     pub(super) async fn terminate(&self) -> Result<Reply, ToolError> {

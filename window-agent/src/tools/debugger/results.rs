@@ -89,7 +89,7 @@ pub(super) fn waited(waited: Waited, waiting: Waiting) -> Object {
     match waited {
         Waited::Stopped(stop) => stopped(*stop),
         Waited::Completed(completed) => ended(*completed, waiting),
-        Waited::TimedOut { session, output } => {
+        Waited::TimedOut { session, output, waits_for_input } => {
             let message = match waiting {
                 Waiting::Start => "Timed out waiting for the debugger to stop for the first time.",
                 Waiting::Continue => "Timed out waiting for the debugger to stop again or to end.",
@@ -98,7 +98,7 @@ pub(super) fn waited(waited: Waited, waiting: Waiting) -> Object {
             let message = format!(
                 "{message} The program is still running: continue_debugging waits on, stop_debugging ends it."
             );
-            running("timeout", &message, &session, output)
+            running("timeout", &words::running(&message, waits_for_input), &session, output)
         }
         Waited::Interrupted { session, output } => {
             let message = match waiting {

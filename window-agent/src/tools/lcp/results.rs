@@ -105,11 +105,11 @@ pub(super) fn launched(
             data.insert("message".to_owned(), words::end(&completed, folders).into());
             Ok(data)
         }
-        Waited::TimedOut { session, output } => {
+        Waited::TimedOut { session, output, waits_for_input } => {
             let mut data = data(&session, "started", None, &output);
             let message =
                 "The program runs; lcp_debug_step with action continue waits for a stop or forces one.";
-            data.insert("message".to_owned(), message.into());
+            data.insert("message".to_owned(), words::running(message, waits_for_input).into());
             Ok(data)
         }
         Waited::Interrupted { session, .. } => Err(interrupted(&session)),

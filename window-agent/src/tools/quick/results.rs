@@ -93,7 +93,9 @@ pub(super) fn continued(waited: Waited, folders: &[PathBuf]) -> Object {
             answer
         }
         Waited::Completed(completed) => object(json!({"stopped": false, "reason": end(&completed, folders)})),
-        Waited::TimedOut { output, .. } => running("The program is still running.", &output),
+        Waited::TimedOut { output, waits_for_input, .. } => {
+            running(&words::running("The program is still running.", waits_for_input), &output)
+        }
         Waited::Interrupted { output, .. } => {
             running("The wait was interrupted; the program is still running.", &output)
         }
@@ -117,8 +119,9 @@ pub(super) fn place(waited: Waited, folders: &[PathBuf]) -> Object {
             answer
         }
         Waited::Completed(completed) => nowhere(end(&completed, folders)),
-        Waited::TimedOut { .. } => {
-            nowhere("The program is still running: debug_continue waits on, debug_pause stops it.".to_owned())
+        Waited::TimedOut { waits_for_input, .. } => {
+            let text = "The program is still running: debug_continue waits on, debug_pause stops it.";
+            nowhere(words::running(text, waits_for_input))
         }
         Waited::Interrupted { .. } => {
             nowhere("The wait was interrupted; the program is still running.".to_owned())
