@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use baton_proto::ids::WindowId;
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -49,6 +50,9 @@ impl Identity {
     /// The id that this host has, or that nobody has any more, or a new one.
     pub fn claim(folder: &Path, host: u32) -> Self {
         let _ = fs::create_dir_all(folder);
+        // One claim at a time: two windows on one folder may open at the same moment. It ends with the file's handle.
+        let lock = fs::File::open(folder).ok();
+        let _ = lock.as_ref().map(|lock| flock(lock, FlockOperation::LockExclusive));
         let mut free: Vec<(bool, SystemTime, WindowId)> = files(folder)
             .filter_map(|(id, used)| {
                 let holder = read(&folder.join(id.as_str())).pid;
@@ -153,6 +157,21 @@ mod tests {
         file.set_modified(earlier).unwrap();
         assert_eq!(Identity::claim(folder.path(), first).id, two.id, "the one that was used last");
         assert_eq!(Identity::claim(folder.path(), second).id, one.id);
+    }
+
+    #[test]
+    fn two_hosts_at_once_never_get_one_id() {
+        let (first, second, _) = hosts();
+        for _ in 0..50 {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join(Uuid::new_v4().to_string()), "free").unwrap();
+            let claim = |host| Identity::claim(folder.path(), host).id;
+            let (one, two) = std::thread::scope(|scope| {
+                let one = scope.spawn(|| claim(first));
+                (claim(second), one.join().unwrap())
+            });
+            assert_ne!(one, two);
+        }
     }
 
     #[test]
