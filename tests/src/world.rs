@@ -246,9 +246,8 @@ impl World {
         if is_alive(agent) {
             process::kill9(agent);
         }
-        // Until the kernel has closed its sockets, a call may still reach it and end as unknown.
-        let is_gone = await_some(PATIENCE, || (!is_alive(agent)).then_some(()));
-        assert!(is_gone.is_some(), "a killed agent ends");
+        // Until the coordinator has noticed, a call may still be written to it, and end as unknown.
+        self.await_status("the death is noticed", |status| live_name(status) != Some(name));
     }
 
     /// Ends a window as a user closes one.

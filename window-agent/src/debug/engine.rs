@@ -532,7 +532,10 @@ impl Engine {
     }
 
     fn find(&self, session: Option<&SessionId>) -> Result<SessionKey, DebugError> {
-        let is_running = |live: &Live| live.core.phase() != Phase::Terminated;
+        // A child may end a moment after its root, with which everything is over.
+        let has_ended = |live: &Live| live.core.phase() == Phase::Terminated;
+        let is_running =
+            |live: &Live| !has_ended(live) && !self.sessions.get(&live.root).is_some_and(has_ended);
         let Some(session) = session else {
             let active = self.active.filter(|key| self.sessions.get(key).is_some_and(is_running));
             let is_candidate = |live: &Live| is_running(live) && !live.plan.is_users();
