@@ -1,7 +1,10 @@
 //! The toolsets that are not offered by default, called by an official client: every action and every tool once. The
 //! client itself checks each result against the schema it was listed.
 
+use std::time::Duration;
+
 use baton_tests::client::{Client, ClientKind};
+use baton_tests::process::await_some;
 use baton_tests::world::World;
 use serde_json::{Value, json};
 
@@ -172,6 +175,13 @@ fn a_flood_comes_in_pages_through_the_url() {
     let (text, _) = launch(&mut client, json!({"program": "flood.py"}));
     assert!(text.len() < 8_000, "{} bytes", text.len());
     assert!(text.contains("bytes before this are left out"), "{text}");
+    // What the debugger still has to tell pushes out what was told: between two pages, too.
+    let last_line = format!("line {} of", N_LINES - 1);
+    let is_all_told = || {
+        let (text, _) = debug(&mut client, json!({"max_length": 200}), "output");
+        text.contains(&last_line).then_some(())
+    };
+    assert!(await_some(Duration::from_secs(30), is_all_told).is_some(), "the end of the flood comes");
     // From the beginning, page by page: what is left of it comes once and in order, and the rest is counted.
     let (mut cursor, mut all, mut is_cut) = (0, String::new(), false);
     loop {

@@ -273,6 +273,16 @@ fn complete_js(arguments: &mut Map<String, Value>, program: Option<&Path>, optio
     }
 }
 
+/// How the names of binaries begin that delve builds for us.
+const GO_BINARY: &str = "baton-go-";
+
+/// The file that a session builds for itself, which its debugger leaves behind when it is killed.
+pub(crate) fn own_binary(plan: &Plan) -> Option<PathBuf> {
+    let output = Path::new(plan.arguments["output"].as_str()?);
+    let is_ours = output.file_name()?.to_str()?.starts_with(GO_BINARY);
+    (is_ours && output.parent() == Some(&std::env::temp_dir())).then(|| output.to_owned())
+}
+
 fn complete_go(adapter: &Adapter, arguments: &mut Map<String, Value>, program: Option<&Path>) {
     let Some(program) = program else { return };
     let is_source = program.is_dir() || program.extension().is_some_and(|extension| extension == "go");
@@ -282,7 +292,7 @@ fn complete_go(adapter: &Adapter, arguments: &mut Map<String, Value>, program: O
         let folder = select::project_root(adapter, program).unwrap_or_else(|| beside.to_owned());
         arguments.entry("dlvCwd").or_insert_with(|| json!(folder));
         // It would leave its binary in the project when it is killed.
-        let binary = std::env::temp_dir().join(format!("baton-go-{}", uuid::Uuid::new_v4().simple()));
+        let binary = std::env::temp_dir().join(format!("{GO_BINARY}{}", uuid::Uuid::new_v4().simple()));
         arguments.entry("output").or_insert_with(|| json!(binary));
     }
 }

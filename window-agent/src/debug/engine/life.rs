@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::waits::{Wait, WaitId, WaitReply};
 use super::{Ended, Engine, Live, Reply};
 use crate::debug::adapters::table::Dialect;
-use crate::debug::adapters::{self, Plan, Reach, StartKind};
+use crate::debug::adapters::{self, Plan, Reach, StartKind, general};
 use crate::debug::breakpoints::{SessionKey, WantedAll};
 use crate::debug::error::DebugError;
 use crate::debug::host::direct::{self, Inbox};
@@ -156,6 +156,9 @@ impl Engine {
 
     pub(super) fn on_gone(&mut self, key: SessionKey) {
         let Some(mut live) = self.sessions.remove(&key) else { return };
+        if let Some(binary) = general::own_binary(&live.plan) {
+            let _ = std::fs::remove_file(binary);
+        }
         for stopper in std::mem::take(&mut live.stoppers) {
             let _ = stopper.send(Ok(live.id.clone()));
         }
