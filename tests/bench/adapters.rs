@@ -286,10 +286,10 @@ async fn through_baton(target: &Target, subject: &Subject) -> Result<Figures> {
     let started =
         caller.expect("stopped", "start_debugging", json!({ "configuration_name": subject.name })).await?;
     let first_stop = since(begun);
-    let mut event = started["stop_event_data"].clone();
+    let event = started["stop_event_data"].clone();
     ensure!(event["line"] == LINE, "it stopped elsewhere: {event}");
     let frame = event["call_stack"][0]["frame_id"].clone();
-    let (mut steps, mut looks, mut evaluations) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut looks, mut evaluations) = (Vec::new(), Vec::new());
     for _ in 0..N_TIMES {
         let begun = Instant::now();
         caller.call("debug", &json!({ "action": "stack_trace" })).await?;
@@ -303,8 +303,15 @@ async fn through_baton(target: &Target, subject: &Subject) -> Result<Figures> {
         caller.expect("success", "evaluate_expression", wish).await?;
         evaluations.push(since(begun));
     }
+    let steps = step_and_end(&mut caller, event, N_TIMES).await?;
+    Ok([first_stop, median(&steps), median(&looks), median(&evaluations)])
+}
+
+/// Steps from a stop without any breakpoint left, each to the variables where it ends, and ends the session: ms of each.
+pub(crate) async fn step_and_end(caller: &mut Caller, mut event: Value, n_times: usize) -> Result<Vec<f64>> {
+    let mut steps = Vec::new();
     caller.expect("success", "remove_breakpoint", json!({ "clear_all": true })).await?;
-    for _ in 0..N_TIMES {
+    for _ in 0..n_times {
         let wish = json!({ "thread_id": event["thread_id"], "session_id": event["session_id"], "step_type": "over" });
         let begun = Instant::now();
         event = caller.expect("stopped", "step_execution", wish).await?["stop_event_data"].clone();
@@ -312,5 +319,5 @@ async fn through_baton(target: &Target, subject: &Subject) -> Result<Figures> {
         ensure!(event["top_frame_variables"]["variables"].is_array(), "a step without variables: {event}");
     }
     caller.expect("success", "stop_debugging", json!({})).await?;
-    Ok([first_stop, median(&steps), median(&looks), median(&evaluations)])
+    Ok(steps)
 }

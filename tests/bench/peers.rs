@@ -12,6 +12,7 @@ use baton_tests::process::command;
 use baton_tests::world::{WindowOptions, World};
 use serde_json::{Value, json};
 
+use crate::adapters::step_and_end;
 use crate::adapters::{ms, since};
 use crate::load::{Caller, Target};
 use crate::report::{Section, median, say};
@@ -196,23 +197,15 @@ async fn through_baton(target: &Target) -> Result<Figures> {
     let started =
         caller.expect("stopped", "start_debugging", json!({ "configuration_name": "Python" })).await?;
     let first_stop = since(begun);
-    let mut event = started["stop_event_data"].clone();
-    let (mut steps, mut evaluations) = (Vec::new(), Vec::new());
+    let event = started["stop_event_data"].clone();
+    let mut evaluations = Vec::new();
     for _ in 0..N_TIMES {
         let begun = Instant::now();
         let wish = json!({ "expression": EXPRESSION, "frame_id": event["call_stack"][0]["frame_id"] });
         caller.expect("success", "evaluate_expression", wish).await?;
         evaluations.push(since(begun));
     }
-    caller.expect("success", "remove_breakpoint", json!({ "clear_all": true })).await?;
-    for _ in 0..N_TIMES {
-        let wish = json!({ "thread_id": event["thread_id"], "session_id": event["session_id"], "step_type": "over" });
-        let begun = Instant::now();
-        event = caller.expect("stopped", "step_execution", wish).await?["stop_event_data"].clone();
-        steps.push(since(begun));
-        ensure!(event["top_frame_variables"]["variables"].is_array(), "a step without locals: {event}");
-    }
-    caller.expect("success", "stop_debugging", json!({})).await?;
+    let steps = step_and_end(&mut caller, event, N_TIMES).await?;
     Ok([first_stop, median(&steps), median(&evaluations)])
 }
 
