@@ -154,9 +154,13 @@ fn bench_windows() -> Result<()> {
     shown("the measurements", &mut measure)
 }
 
-/// `cargo xtask setup`.
+/// `cargo xtask setup`: after it every suite starts at once.
 pub(crate) fn setup() -> Result<()> {
-    install_for_tests(true)
+    install_for_tests(true)?;
+    windows::install()?;
+    build(&["--workspace"], &["--all-targets"])?;
+    install_servers(&SERVERS)?;
+    adapters::install()
 }
 
 fn install_for_tests(with_clients: bool) -> Result<()> {
