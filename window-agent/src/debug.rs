@@ -78,7 +78,7 @@ pub struct DebuggerOptions {
     pub search_path: Option<std::ffi::OsString>,
     /// Most sessions at once that are nobody's children; [`DEFAULT_MAX_SESSIONS`] when not given.
     pub max_sessions: Option<usize>,
-    /// End a session when no verb was about it for so long; never when not given.
+    /// End a session when no verb was about it for so long, whatever its toolset would allow.
     pub idle_limit: Option<Duration>,
     /// Where debug adapters are installed.
     pub shelf: Shelf,
@@ -209,7 +209,9 @@ impl Debugger {
     /// Launches or attaches, and waits for the first stop or the end.
     pub async fn start(&self, start: Start, wait: Wait) -> Result<Waited, DebugError> {
         let plan = Box::new(adapters::plan(&start, &self.options)?);
-        let (name, idle_limit) = (start.name, start.idle_limit.or(self.options.idle_limit));
+        // In an editor its user sees the session, and may be looking at it for as long as it pleases.
+        let idle_limit = self.options.idle_limit.or(start.idle_limit).filter(|_| !self.has_editor());
+        let name = start.name;
         self.wait(wait, |id, reply| Command::Start { plan, name, idle_limit, wait: id, reply }).await
     }
 

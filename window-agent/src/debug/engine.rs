@@ -27,6 +27,7 @@ use crate::debug::breakpoints::{Breakpoints, SessionKey};
 use crate::debug::editor::Editor;
 use crate::debug::engine::moves::EarlyPause;
 use crate::debug::engine::points::{Gather, TriggersReply};
+use crate::debug::engine::usage::Usage;
 use crate::debug::engine::waits::{WaitId, WaitReply, Waits};
 use crate::debug::error::DebugError;
 use crate::debug::from_dap::Ids;
@@ -48,6 +49,7 @@ mod asks;
 mod life;
 mod moves;
 pub(crate) mod points;
+mod usage;
 pub(crate) mod waits;
 
 /// Messages of hosts on their way to the engine.
@@ -218,9 +220,7 @@ struct Live {
     /// It is to begin again once it has gone.
     restart: Option<(WaitId, WaitReply)>,
     /// Of a root: how long it may be used by nobody.
-    idle_limit: Option<Duration>,
-    /// When a verb was last about it.
-    last_used: Instant,
+    usage: Usage,
     /// Why it is being ended, when nobody asked for it.
     end_reason: Option<String>,
     /// Why its host gave up.
@@ -525,7 +525,7 @@ impl Engine {
         let root = self.sessions.get(&key).map(|live| live.root);
         for key in root.into_iter().chain([key]) {
             if let Some(live) = self.sessions.get_mut(&key) {
-                live.last_used = Instant::now();
+                live.usage.note(Instant::now());
                 live.last_used_at = Timestamp::now();
             }
         }

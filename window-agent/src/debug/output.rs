@@ -27,6 +27,8 @@ struct Piece {
 pub(crate) struct OutputLog {
     max_kept: usize,
     pieces: VecDeque<Piece>,
+    /// What the text of a piece was kept in that fell out: in a flood nothing is allocated.
+    spare: Option<String>,
     cost: usize,
     end: u64,
     /// What lies before it was told with an answer.
@@ -42,7 +44,7 @@ impl Default for OutputLog {
 impl OutputLog {
     /// A ring of so many bytes.
     pub(crate) fn new(max_kept: usize) -> Self {
-        Self { max_kept, pieces: VecDeque::new(), cost: 0, end: 0, told: 0 }
+        Self { max_kept, pieces: VecDeque::new(), spare: None, cost: 0, end: 0, told: 0 }
     }
 
     /// Adds text.
@@ -55,6 +57,7 @@ impl OutputLog {
             };
             let n_fit = rest.floor_char_boundary(room);
             if n_fit == 0 {
+                self.drop_oldest();
                 self.open_piece(category);
                 continue;
             }
@@ -66,18 +69,34 @@ impl OutputLog {
             self.end += n_fit as u64;
             rest = later;
         }
+        self.drop_oldest();
+    }
+
+    fn drop_oldest(&mut self) {
         while self.cost > self.max_kept
             && let Some(oldest) = self.pieces.pop_front()
         {
             self.cost -= oldest.text.len() + PIECE_COST;
+            self.spare = Some(oldest.text).filter(|text| text.capacity() >= MAX_PIECE);
         }
     }
 
     fn open_piece(&mut self, category: Category) {
+        let mut is_flood = false;
         if let Some(last) = self.pieces.back_mut() {
+            is_flood = last.text.len() + char::MAX_LEN_UTF8 > MAX_PIECE;
             last.text.shrink_to_fit();
         }
-        self.pieces.push_back(Piece { category, text: String::new(), start: self.end });
+        // Growing step by step would leave holes of every size behind, and those count as memory used.
+        let text = match self.spare.take().filter(|_| is_flood) {
+            Some(mut spare) => {
+                spare.clear();
+                spare
+            }
+            None if is_flood => String::with_capacity(MAX_PIECE),
+            None => String::new(),
+        };
+        self.pieces.push_back(Piece { category, text, start: self.end });
         self.cost += PIECE_COST;
     }
 

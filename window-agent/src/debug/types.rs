@@ -99,7 +99,7 @@ pub struct Start {
     pub left_to_editor: bool,
     /// Run without debugging: no breakpoint is hit, the wait is for the end.
     pub no_debug: bool,
-    /// End it when no verb was about it for so long; that of the window when not given.
+    /// End it when no verb was about it for so long, unless the window has a limit of its own; never when not given.
     pub idle_limit: Option<Duration>,
 }
 

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use bytes::Bytes;
 use jiff::Timestamp;
 
+use super::usage::Usage;
 use super::waits::{Wait, WaitId, WaitReply};
 use super::{Ended, Engine, Live, Reply};
 use crate::debug::adapters::table::Dialect;
@@ -48,7 +49,7 @@ impl Engine {
         }
         let key = self.begin(plan, name, None, None);
         if let Some(live) = self.sessions.get_mut(&key) {
-            live.idle_limit = idle_limit;
+            live.usage = Usage::new(idle_limit, Instant::now());
         }
         self.active = Some(key);
         self.waits.push(Wait { id: wait, session: key, root: key, thread_id: None, pauses: false, reply });
@@ -112,8 +113,7 @@ impl Engine {
             has_terminal: false,
             stoppers: Vec::new(),
             restart: None,
-            idle_limit: None,
-            last_used: Instant::now(),
+            usage: Usage::new(None, Instant::now()),
             end_reason: None,
             failure: None,
             started_at: Timestamp::now(),
@@ -170,7 +170,7 @@ impl Engine {
             let key = self.begin(again(live.plan), live.name, None, Some(live.id));
             self.active = Some(key);
             if let Some(begun) = self.sessions.get_mut(&key) {
-                begun.idle_limit = live.idle_limit;
+                begun.usage = live.usage.again(Instant::now());
             }
             let wait = Wait { id: wait, session: key, root: key, thread_id: None, pauses: false, reply };
             self.waits.push(wait);
@@ -369,16 +369,14 @@ impl Engine {
         self.sessions.values().filter_map(idle_end).min()
     }
 
-    /// Ends sessions that nobody used for too long. A wait is a use.
+    /// Ends sessions that nobody used for too long.
     pub(super) fn end_idle(&mut self, now: Instant) {
         let due = self.sessions.iter().filter(|(_, live)| idle_end(live).is_some_and(|end| end <= now));
         for key in due.map(|(&key, _)| key).collect::<Vec<_>>() {
-            if self.waits.is_waited_for(key) {
-                self.note_use(key);
-                continue;
-            }
+            let is_waited_for = self.waits.is_waited_for(key);
             let Some(live) = self.sessions.get_mut(&key) else { continue };
-            let seconds = live.idle_limit.take().unwrap_or_default().as_secs_f64();
+            let Some(limit) = live.usage.run_out(now, is_waited_for) else { continue };
+            let seconds = limit.as_secs_f64();
             tracing::info!(session = %live.id, seconds, "nobody uses the debug session");
             let time =
                 if seconds < 120.0 { format!("{seconds} s") } else { format!("{} minutes", seconds / 60.0) };
@@ -480,7 +478,7 @@ fn again(mut plan: Plan) -> Plan {
 /// When a session counts as used by nobody.
 fn idle_end(live: &Live) -> Option<Instant> {
     let is_root = live.parent.is_none() && live.core.phase() != Phase::Terminated;
-    live.last_used.checked_add(live.idle_limit.filter(|_| is_root)?)
+    live.usage.ends_at().filter(|_| is_root)
 }
 
 /// How it ended, when that is not plain.

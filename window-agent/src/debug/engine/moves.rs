@@ -14,7 +14,7 @@ use crate::debug::session::Input;
 use crate::debug::session::capture::Captured;
 use crate::debug::session::motion::Motion;
 use crate::debug::types::control::{Gate, Granularity, ResumeWish, gates};
-use crate::debug::types::{Phase, Resume, SessionId, StopEvent, Waited};
+use crate::debug::types::{Breakpoint, Phase, Resume, SessionId, StopEvent, Waited};
 
 impl Engine {
     pub(super) fn on_resume(&mut self, wish: ResumeWish, id: WaitId, reply: WaitReply) {
@@ -201,6 +201,9 @@ impl Engine {
         let Some(live) = self.sessions.get(&key) else { return };
         let (root, id) = (live.root, live.id.clone());
         let mut stop = from_dap::stop_event(captured, (key, id), jiff::Timestamp::now(), &mut self.ids);
+        if is_trap(&stop) {
+            self.read_trap(&mut stop);
+        }
         if stop.reason.contains("breakpoint") {
             let path = stop.source.as_ref().map_or("", |source| &source.path);
             let here = self.breakpoints.at(path, stop.line.unwrap_or(0));
@@ -223,6 +226,27 @@ impl Engine {
         let all = stop.all_threads_stopped.unwrap_or(true);
         let waits = self.waits.take_stopped(root, key, stop.thread_id, all);
         self.tell_stop(key, stop, waits);
+    }
+
+    /// lldb tells a breakpoint as the bare signal of its trap, when a running program comes to it in the moment in
+    /// which it is set.
+    fn read_trap(&self, stop: &mut StopEvent) {
+        let path = stop.source.as_ref().map_or("", |source| &source.path);
+        let here = self.breakpoints.at(path, stop.line.unwrap_or(0));
+        let stops_always = |known: &Breakpoint| {
+            known.condition.is_none() && known.hit_condition.is_none() && known.log_message.is_none()
+        };
+        let all = self.breakpoints.list().into_iter();
+        let here: Vec<i64> = all
+            .filter(|known| here.contains(&known.id) && stops_always(known))
+            .map(|known| known.id)
+            .collect();
+        if !here.is_empty() {
+            stop.reason = "breakpoint".to_owned();
+            stop.description = None;
+            stop.text = None;
+            stop.hit_breakpoint_ids = Some(here);
+        }
     }
 
     /// Tells a stop to those who wait; when none of them listens any more, it stays untold.
@@ -405,4 +429,10 @@ fn gate_of(wish: &ResumeWish) -> Option<Gate> {
 pub(super) fn gate_error(live: &Live, gate: Gate) -> Option<DebugError> {
     let adapter = || live.plan.adapter.name.clone();
     (!live.core.can(gate.capability)).then(|| DebugError::Unsupported { adapter: adapter(), what: gate.what })
+}
+
+/// A stop by the signal that debuggers' own breakpoints raise, told as an exception.
+fn is_trap(stop: &StopEvent) -> bool {
+    let is_named = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("SIGTRAP"));
+    stop.reason == "exception" && (is_named(&stop.description) || is_named(&stop.text))
 }

@@ -8,11 +8,13 @@ use super::arguments::given;
 use super::{Call, Reply, details, fault, text};
 use crate::debug::adapters::wish::{Attach, Launch, Wish};
 use crate::debug::error::DebugError;
-use crate::debug::types::{Phase, SessionId, Wait, Waited};
+use crate::debug::types::{Phase, SessionId, Start, Wait, Waited};
 use crate::tools::{ToolError, programs};
 
 /// How long a program that was started may run before the answer says that it runs.
 const FIRST_STOP: Duration = Duration::from_secs(5);
+/// A session that no action is about for so long is ended.
+const IDLE: Duration = Duration::from_secs(10 * 60);
 
 impl Call<'_> {
     pub(super) async fn launch(&self) -> Result<Reply, ToolError> {
@@ -67,6 +69,7 @@ impl Call<'_> {
     async fn begin(&self, wish: Wish, first: Duration) -> Result<Reply, ToolError> {
         let debugger = &self.window.debugger;
         let start = debugger.configure(&wish).map_err(|error| self.fault(error))?;
+        let start = Start { idle_limit: Some(IDLE), ..start };
         let first = first.min(self.arguments.timeout());
         let wait = Wait { timeout: first, ..self.wait() };
         let mut waited = debugger.start(start, wait).await.map_err(|error| self.fault(error))?;
