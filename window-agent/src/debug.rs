@@ -207,7 +207,8 @@ impl Debugger {
     }
 
     /// Launches or attaches, and waits for the first stop or the end.
-    pub async fn start(&self, start: Start, wait: Wait) -> Result<Waited, DebugError> {
+    pub async fn start(&self, mut start: Start, wait: Wait) -> Result<Waited, DebugError> {
+        adapters::prepare(&mut start, &self.options).await?;
         let plan = Box::new(adapters::plan(&start, &self.options)?);
         // In an editor its user sees the session, and may be looking at it for as long as it pleases.
         let idle_limit = self.options.idle_limit.or(start.idle_limit).filter(|_| !self.has_editor());

@@ -7,6 +7,7 @@
 //! | [`wish`] | CORE: a program or a process to debug, without a configuration |
 //! | `select` | which adapter serves a wish |
 //! | `general`, `java`, `debugpy` | a configuration becomes a plan |
+//! | `node` | a running program is made ready to be attached to |
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -25,6 +26,7 @@ use crate::process::Program;
 pub(crate) mod debugpy;
 pub(crate) mod general;
 mod java;
+mod node;
 pub(crate) mod select;
 pub mod shelf;
 pub(crate) mod table;
@@ -136,6 +138,28 @@ pub(crate) fn plan(start: &Start, options: &DebuggerOptions) -> Result<Plan, Deb
         Dialect::Debugpy => debugpy::plan(adapter, start, options),
         _ => general::plan(adapter, start, options),
     }
+}
+
+/// Brings what is attached to into a state in which its adapter can reach it.
+pub(crate) async fn prepare(start: &mut Start, options: &DebuggerOptions) -> Result<(), DebugError> {
+    let configuration = &mut start.configuration;
+    let is_by_pid = configuration.get("request").is_some_and(|request| request == "attach")
+        && configuration.contains_key("processId")
+        && !configuration.contains_key("port");
+    if !is_by_pid || options.editor.is_some() {
+        return Ok(());
+    }
+    let adapter = select::by_type(Table::load(&options.shelf)?, configuration, options)?;
+    if adapter.dialect == Dialect::JsDebug {
+        let pid = &configuration["processId"];
+        let pid = pid.as_u64().or_else(|| pid.as_str()?.trim().parse().ok());
+        let pid = pid.and_then(|pid| u32::try_from(pid).ok());
+        let pid = pid.ok_or_else(|| bad("`processId` must be the number of a process".to_owned()))?;
+        let port = node::open_inspector(pid).await?;
+        configuration.remove("processId");
+        configuration.insert("port".to_owned(), port.into());
+    }
+    Ok(())
 }
 
 /// The plan of a child session that a running one asked for.

@@ -86,7 +86,18 @@ async fn by_process_id(adapter: &str) {
     }
     let debugger = debugger(&program);
     let turning = await_turning(&program);
-    let mut running = Running::start(Command::new(&program.path).args(["loop", &turning]));
+    let mut command = match adapter {
+        "debugpy" => Command::new("python3"),
+        "js-debug" => Command::new("node"),
+        _ => Command::new(&program.path),
+    };
+    match adapter {
+        "debugpy" => drop(command.arg(&program.path)),
+        // Without it the port would be the same for all programs of the machine.
+        "js-debug" => drop(command.arg("--inspect-port=127.0.0.1:0").arg(&program.path)),
+        _ => {}
+    }
+    let mut running = Running::start(command.args(["loop", &turning]));
     while !std::path::Path::new(&turning).exists() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
@@ -117,6 +128,18 @@ async fn codelldb_by_process_id() {
 #[tokio::test]
 async fn delve_by_process_id() {
     by_process_id("delve").await;
+}
+
+/// gdb brings debugpy into the program.
+#[tokio::test]
+async fn debugpy_by_process_id() {
+    by_process_id("debugpy").await;
+}
+
+/// A signal makes node listen for its debugger.
+#[tokio::test]
+async fn js_debug_by_process_id() {
+    by_process_id("js-debug").await;
 }
 
 async fn by_port(adapter: &str, program: &Program, running: &mut Running, port: u16) {

@@ -208,5 +208,7 @@ faults! {
     codelldb: "codelldb", an_endless_program the_death_of_the_adapter the_death_of_the_program the_end_of_the_engine a_flood_of_output;
     js_debug: "js-debug", an_endless_program the_death_of_the_adapter the_death_of_the_program the_end_of_the_engine a_flood_of_output a_program_that_reads;
     delve: "delve", an_endless_program the_death_of_the_adapter the_death_of_the_program the_end_of_the_engine a_flood_of_output;
-    bash_dap: "bash-dap", an_endless_program the_death_of_the_adapter the_death_of_the_program the_end_of_the_engine a_flood_of_output;
+    bash_dap: "bash-dap", an_endless_program the_death_of_the_adapter the_death_of_the_program the_end_of_the_engine a_flood_of_output a_program_that_reads;
+    java: "java", an_endless_program the_death_of_the_adapter the_death_of_the_program the_end_of_the_engine a_flood_of_output;
+    debugpy: "debugpy", an_endless_program the_death_of_the_adapter the_death_of_the_program the_end_of_the_engine a_flood_of_output a_program_that_reads;
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use baton_window_agent::debug::DebuggerOptions;
 use baton_window_agent::debug::types::{Start, Waited};
 use expect_test::expect;
 use serde_json::json;
@@ -101,6 +102,25 @@ async fn a_program_that_is_attached_to_sends_without_delay() {
         .end(expect![[r#"
         breakpoint 1 serves.py:15 not verified (not verified yet: no debug session has loaded it)
         __import__('pydevd').get_global_debugger().writer.sock.getsockopt(6, 1) = 1
+    "#]])
+        .await;
+}
+
+#[tokio::test]
+async fn a_running_program_is_not_joined_without_gdb_and_lives_on() {
+    let options = DebuggerOptions { search_path: Some("".into()), ..crate::story::options() };
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    let mut story = Story::with(options);
+    let attach =
+        start("attach", json!({"type": "debugpy", "request": "attach"}), json!({"processId": child.id()}));
+    let waited = story.debugger.start(attach, crate::story::wait()).await;
+    story.line(&format!("{}", waited.unwrap_err()));
+    assert!(child.try_wait().unwrap().is_none(), "it lives on");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    story
+        .end(expect![[r#"
+        debugpy comes into a running program by gdb, and there is none
     "#]])
         .await;
 }

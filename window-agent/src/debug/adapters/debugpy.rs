@@ -37,7 +37,9 @@ pub(crate) fn plan(
                 Reach::Tcp { host, port }
             }
             None if arguments.contains_key("processId") => {
-                Reach::Stdio(adapter_programs(&arguments, options)?)
+                let mut programs = adapter_programs(&arguments, options)?;
+                lend_gdb(&mut programs, &arguments["processId"], options)?;
+                Reach::Stdio(programs)
             }
             None => {
                 return Err(bad("attach needs `connect` with `host` and `port`, or `processId`".to_owned()));
@@ -154,6 +156,34 @@ fn adapter_programs(
     }
     let folder = options.folders.first();
     Ok(pythons.into_iter().map(|path| program(path, folder.cloned())).collect())
+}
+
+/// debugpy has gdb bring it into a running program: the machine's, or the one that Baton installed.
+fn lend_gdb(programs: &mut [Program], pid: &Value, options: &DebuggerOptions) -> Result<(), DebugError> {
+    let search_path = options.search_path.clone().unwrap_or_default();
+    if which::which_in("gdb", Some(&search_path), "/").is_ok() || takes_code_in(pid) {
+        return Ok(());
+    }
+    let installed = options.shelf.folder_of("gdb").map(|folder| folder.join("bin"));
+    let installed = installed.filter(|folder| folder.join("gdb").is_file()).ok_or_else(|| {
+        let message = "debugpy comes into a running program by gdb, and there is none".to_owned();
+        let hint = "Run `baton adapters install gdb`; or start the program with `python3 -m debugpy --listen 127.0.0.1:5678` and attach by port.".to_owned();
+        DebugError::AdapterMissing { message, hint }
+    })?;
+    let folders = std::env::split_paths(&search_path).chain([installed]);
+    if let Ok(path) = std::env::join_paths(folders) {
+        programs.iter_mut().for_each(|program| program.env.push(("PATH".into(), Some(path.clone()))));
+    }
+    Ok(())
+}
+
+/// Whether the process is a Python that runs what another one gives it (`sys.remote_exec`): 3.14 and later.
+fn takes_code_in(pid: &Value) -> bool {
+    let pid = pid.to_string();
+    let program = std::fs::read_link(format!("/proc/{}/exe", pid.trim_matches('"')));
+    let name = program.ok().and_then(|program| Some(program.file_name()?.to_str()?.to_owned()));
+    let minor = name.and_then(|name| name.strip_prefix("python3.")?.parse::<u32>().ok());
+    minor.is_some_and(|minor| minor >= 14)
 }
 
 /// debugpy's adapter in an interpreter.
