@@ -318,6 +318,28 @@ async fn a_loop_on_one_line_comes_to_its_end() {
     }
 }
 
+/// delve calls no function unless it is told to.
+#[tokio::test]
+async fn an_expression_that_would_change_something_is_refused() {
+    let program = Program::of("delve");
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, "delve").await;
+    let evaluate = |expression: &str| Evaluate {
+        expression: expression.to_owned(),
+        frame_id: stop.call_stack[0].frame_id,
+        context: Some("watch".to_owned()),
+    };
+    let before = debugger.evaluate(evaluate("turns")).await.unwrap().result;
+    for changing in ["fmt.Sprint(turns)", "turns = 5"] {
+        let refused = debugger.evaluate(evaluate(changing)).await.unwrap_err();
+        assert!(matches!(refused, DebugError::EvaluationFailed { .. }), "{refused:?}");
+        assert!(!refused.to_string().trim().is_empty());
+    }
+    assert_eq!(debugger.evaluate(evaluate("turns")).await.unwrap().result, before, "the session is intact");
+    debugger.stop_all().await;
+    until_gone(&program, &stop.session).await;
+}
+
 /// Nobody can see from outside that a program waits for input, so it is said.
 async fn a_program_that_waits_for_input_is_told(adapter: &str) {
     let program = Program::of(adapter);
