@@ -198,7 +198,8 @@ function plain(value: unknown, depth = 0): unknown {
         return { range: inner(value.range), newText: value.newText };
     }
     if (value instanceof vscode.WorkspaceEdit) {
-        return { documentChanges: value.entries().map(([uri, edits]) => ({ textDocument: { uri: inner(uri) }, edits: edits.map(inner) })) };
+        const texts = value.entries().map(([uri, edits]) => ({ textDocument: { uri: inner(uri) }, edits: edits.map(inner) }));
+        return { documentChanges: [...texts, ...fileOperations(value)] };
     }
     if (value instanceof vscode.MarkdownString || value instanceof vscode.SnippetString) {
         return { value: value.value };
@@ -207,4 +208,11 @@ function plain(value: unknown, depth = 0): unknown {
         return value.map(inner);
     }
     return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, inner(of)]));
+}
+
+/** What an edit does to files beyond their texts: VS Code shows that to no extension, so it is looked up inside. */
+function fileOperations(edit: vscode.WorkspaceEdit): object[] {
+    const inside = edit as unknown as { _allEntries?(): { from?: vscode.Uri; to?: vscode.Uri }[] };
+    const operations = (inside._allEntries?.() ?? []).filter(({ from, to }) => from !== undefined || to !== undefined);
+    return operations.map(({ from, to }) => ({ kind: from === undefined ? 'create' : to === undefined ? 'delete' : 'rename' }));
 }

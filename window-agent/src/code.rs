@@ -298,6 +298,10 @@ impl CodeIndex {
         if let Watching::On { watch, .. } = &*watching {
             let changes: Arc<[server::FileChange]> = watch.changes().await.into();
             if !changes.is_empty() {
+                if let Some(editor) = &self.inner.editor {
+                    let is_source = |(path, _): &&server::FileChange| self.table().knows(path);
+                    editor.server().tell(changes.iter().filter(is_source).cloned().collect()).await;
+                }
                 for server in self.started() {
                     server.tell(changes.clone()).await;
                 }

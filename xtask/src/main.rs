@@ -49,6 +49,9 @@ enum Task {
     Test {
         /// Suites to run; all when none is named
         suites: Vec<task::Suite>,
+        /// Of the windows suite this file of tests/vscode alone: `--only code` for code.test.mjs; can be repeated
+        #[arg(long, value_name = "FILE")]
+        only: Vec<String>,
     },
     /// Formatting, lints and house rules: quick enough to run before every commit
     Check,
@@ -73,7 +76,7 @@ fn main() -> ExitCode {
         Task::Demo { code: true, .. } => task::demo_code(),
         Task::Demo { stay, vscode: false, .. } => task::demo(stay),
         Task::Demo { stay, vscode: true, .. } => task::demo_in_windows(stay),
-        Task::Test { suites } => task::test(&suites),
+        Task::Test { suites, only } => task::test(&suites, &only),
         Task::Check => task::check(),
         Task::Bench { names } => task::bench(&names),
         Task::Dist { target } => windows::dist(target.as_deref()),

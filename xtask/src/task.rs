@@ -65,7 +65,7 @@ pub(crate) fn demo_in_windows(stay: bool) -> Result<()> {
 }
 
 /// `cargo xtask test [suite...]`.
-pub(crate) fn test(suites: &[Suite]) -> Result<()> {
+pub(crate) fn test(suites: &[Suite], only: &[String]) -> Result<()> {
     let wants = |suite| suites.is_empty() || suites.contains(&suite);
     let wants_runner =
         suites.is_empty() || suites.iter().any(|suite| !matches!(suite, Suite::Adapters | Suite::Windows));
@@ -99,7 +99,7 @@ pub(crate) fn test(suites: &[Suite]) -> Result<()> {
     }
     if wants(Suite::Windows) {
         // Not beside the others: what takes a browser and three extension hosts takes the machine.
-        results.push(windows::test());
+        results.push(windows::test(only));
     }
     let failures: Vec<String> =
         results.into_iter().filter_map(|result| Some(format!("{:#}", result.err()?))).collect();

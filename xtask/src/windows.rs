@@ -37,8 +37,8 @@ pub(crate) fn install() -> Result<()> {
     build_extension()
 }
 
-/// The window tests, with the debug programs, which are built already.
-pub(crate) fn test() -> Result<()> {
+/// The window tests, all or `only` these files, with the debug programs, which are built already.
+pub(crate) fn test(only: &[String]) -> Result<()> {
     let target = target_folder()?;
     let vsix = target.join("windows").join(format!("baton-{}.vsix", host_target()?));
     package(&target.join("debug"), host_target()?, &vsix)?;
@@ -47,6 +47,12 @@ pub(crate) fn test() -> Result<()> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.to_string_lossy().ends_with(".test.mjs"))
         .collect();
+    if let Some(unknown) = only.iter().find(|name| !files.contains(&folder.join(format!("{name}.test.mjs"))))
+    {
+        bail!("there is no tests/vscode/{unknown}.test.mjs");
+    }
+    files
+        .retain(|file| only.is_empty() || only.iter().any(|name| file.ends_with(format!("{name}.test.mjs"))));
     files.sort();
     say("running the tests in real windows");
     // One after the other: each has a browser and several extension hosts of its own.

@@ -131,10 +131,10 @@ impl CodeIndex {
             return Err(ToolError::new("invalid_range", message).hint("Lines count from 1."));
         }
         // A quick fix is for a problem, and a server wants to hear which.
+        self.sync(workspace, Some(deadline)).await;
         let problems = if subject.view.is_served {
             Vec::new()
         } else {
-            self.sync(workspace, Some(deadline)).await;
             problems_of(&server, subject.shown(), deadline).await?.0
         };
         let is_here = |range: &Range| range.start.line < lines.last && range.end.line + 1 >= lines.first;

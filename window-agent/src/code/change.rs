@@ -122,7 +122,11 @@ pub(super) async fn file_edits(
     workspace_edit: &Value,
     encoding: text::Encoding,
 ) -> Result<Vec<FileEdit>, ToolError> {
-    let by_file = edits::from_workspace_edit(workspace_edit).map_err(edit_error)?;
+    let mut by_file = edits::from_workspace_edit(workspace_edit).map_err(edit_error)?;
+    if subject.view.is_served {
+        // VS Code keeps a file for some minutes that it had open when it was deleted.
+        by_file.retain(|path, _| path.exists() || subject.view.unsaved.find(path).is_some());
+    }
     let is_ours = |path: &Path| workspace.folders().iter().any(|folder| path.starts_with(&folder.path));
     if let Some(path) = by_file.keys().find(|path| !is_ours(path)) {
         let message = format!("This would change {}, outside this window's folders.", path.display());

@@ -76,9 +76,7 @@ impl CodeIndex {
             ToolError::new("no_server", format!("Nothing completes this: {why}."))
                 .hint("lcp_get_outline works without a server, by text search.")
         })?;
-        if !subject.view.is_served {
-            self.sync(workspace, Some(deadline)).await;
-        }
+        self.sync(workspace, Some(deadline)).await;
         let at = typed(&mut subject, place)?;
         let ask = about("textDocument/completion", &subject, at, json!({"context": {"triggerKind": 1}}));
         let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;

@@ -64,12 +64,10 @@ impl CodeIndex {
             ToolError::new("no_server", format!("Problems in {given} cannot be told: {why}."))
                 .hint("lcp_get_outline and lcp_find_references still work, by text search.")
         })?;
+        self.sync(workspace, Some(deadline)).await;
         let (items, freshness) = match self.inner.editor.as_ref().filter(|_| subject.view.is_served) {
             Some(editor) => editor.problems(&subject.snapshot.path, deadline).await?,
-            None => {
-                self.sync(workspace, Some(deadline)).await;
-                problems_of(&server, subject.shown(), deadline).await?
-            }
+            None => problems_of(&server, subject.shown(), deadline).await?,
         };
         let freshness = subject.freshness(freshness);
         let mut all = with_file(&subject.snapshot.path, items);

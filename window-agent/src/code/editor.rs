@@ -102,11 +102,7 @@ impl CodeEditor {
 
     /// Has VS Code open a file, waits for what serves its language to come up, and tells what it makes of it.
     pub async fn view(&self, snapshot: &Snapshot, deadline: Instant) -> View {
-        let file = CodeFile {
-            path: snapshot.path.display().to_string(),
-            hash: hash(&snapshot.text.as_str().replace("\r\n", "\n").replace('\r', "\n")),
-        };
-        let opening = self.shim.ask::<OpenInEditor>(file);
+        let opening = self.shim.ask::<OpenInEditor>(on_disk(snapshot));
         let opened = match tokio::time::timeout_at(deadline.into(), opening).await {
             Ok(Ok(opened)) => opened,
             // VS Code cannot open it: too large for it, or a binary file in its eyes.
@@ -236,6 +232,12 @@ impl CodeEditor {
             }
         }
     }
+}
+
+/// A file as the disk has it, for VS Code to open; whatever its line ends are.
+pub(super) fn on_disk(snapshot: &Snapshot) -> CodeFile {
+    let text = snapshot.text.as_str().replace("\r\n", "\n").replace('\r', "\n");
+    CodeFile { path: snapshot.path.display().to_string(), hash: hash(&text) }
 }
 
 fn to_edit(text: &Text, span: &std::ops::Range<usize>, new: &str) -> CodeEdit {

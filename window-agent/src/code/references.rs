@@ -137,9 +137,7 @@ impl CodeIndex {
                 "lcp_get_outline, lcp_read_symbol and lcp_find_references work without one, by text search.",
             )
         })?;
-        if !subject.view.is_served {
-            self.sync(workspace, Some(deadline)).await;
-        }
+        self.sync(workspace, Some(deadline)).await;
         let outline = self.outline_of(workspace, subject, deadline).await?;
         let target = self.target(&server, &outline, wanted, deadline).await?;
         Ok((server, outline, target))

@@ -133,6 +133,13 @@ impl Table {
         &self.specs
     }
 
+    /// Whether a server, installed or not, serves files of this name.
+    pub fn knows(&self, file: &Path) -> bool {
+        let extension = file.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        extension
+            .is_some_and(|extension| self.specs.iter().any(|spec| spec.languages.contains_key(&extension)))
+    }
+
     /// The first server that is there for `file`, which lies in the window's folder `folder`.
     pub fn choose(&self, places: &Places, file: &Path, folder: &Path) -> Result<Choice, NoServer> {
         let extension = file.extension().map(|extension| extension.to_string_lossy().to_lowercase());

@@ -2,21 +2,29 @@
 //! results answers of the protocol.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use baton_proto::shim::{CodeCommand, CodeResult, ExecuteInEditor};
+use baton_proto::shim::{CodeCommand, CodeResult, ExecuteInEditor, OpenInEditor};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{Agreed, Answered, Ask, Command, ServerError};
-use crate::code::lsp;
+use super::{Agreed, Answered, Ask, ChangeKind, Command, FileChange, ServerError};
+use crate::code::editor::on_disk;
 use crate::code::text::Encoding;
+use crate::code::{files, lsp};
 use crate::shim::{Shim, ShimError};
 
 /// Its name in answers.
 pub(super) const NAME: &str = "vscode";
 /// Items that VS Code completes to the last detail.
 const MAX_RESOLVED: u64 = 50;
+/// Files that changed on disk since the last call and are shown to VS Code before the next; more change only when a
+/// whole tree does.
+const MAX_SHOWN: usize = 50;
+/// How long that may take; the extension waits two seconds for each file, for all at once.
+const SHOW_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answers until nobody can ask any more.
 pub(super) async fn run(shim: Shim, mut commands: mpsc::Receiver<Command>) {
@@ -33,8 +41,9 @@ pub(super) async fn run(shim: Shim, mut commands: mpsc::Receiver<Command>) {
                     }
                 });
             }
-            // VS Code watches the disk itself.
-            Command::Cancel { .. } | Command::Changed { .. } => {}
+            Command::Cancel { .. } => {}
+            // What is asked afterwards waits for it.
+            Command::Changed { changes } => host.show(&changes).await,
             Command::Stop { reply } => drop(reply.send(())),
         }
     }
@@ -53,6 +62,29 @@ struct Host {
 }
 
 impl Host {
+    /// VS Code watches the disk itself, and tells its extensions when it comes to it. A file that it has open is
+    /// another matter: it is read at once, and what the extensions know of it is what was read.
+    async fn show(&self, changes: &[FileChange]) {
+        let paths: Vec<PathBuf> = changes
+            .iter()
+            .filter(|(_, kind)| *kind != ChangeKind::Deleted)
+            .map(|(path, _)| path.clone())
+            .take(MAX_SHOWN)
+            .collect();
+        let read = tokio::task::spawn_blocking(move || {
+            paths.iter().filter_map(|path| files::read(path).ok()).collect::<Vec<_>>()
+        });
+        let shown = read.await.unwrap_or_default().into_iter().map(|snapshot| {
+            let shim = self.shim.clone();
+            async move {
+                if let Err(error) = shim.ask::<OpenInEditor>(on_disk(&snapshot)).await {
+                    tracing::debug!(%error, path = %snapshot.path.display(), "is not opened by VS Code");
+                }
+            }
+        });
+        let _ = tokio::time::timeout(SHOW_TIMEOUT, futures_util::future::join_all(shown)).await;
+    }
+
     async fn answer(&self, ask: &Ask) -> Result<Answered, ServerError> {
         let params = (ask.params)(&self.agreed);
         let result = match ask.method {
