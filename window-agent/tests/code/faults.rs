@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::place::Place;
+use crate::place::{Place, halt, until_asked};
 
 fn shown(place: &Place, answer: &Value) -> String {
     let field = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
@@ -171,10 +171,9 @@ async fn a_crash_costs_time_and_no_answer() {
     }
     // In the middle of a request: stopped, so that the request lies there, and then killed.
     let pid = server_pids(&place.root)[0];
-    let raw = rustix::process::Pid::from_raw(pid as i32).unwrap();
-    rustix::process::kill_process(raw, rustix::process::Signal::STOP).unwrap();
+    halt(&[pid as i32]).await;
     let (found, ()) = tokio::join!(find(), async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        until_asked(&[pid as i32]).await;
         kill(pid);
     });
     assert_eq!(found, 3);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::place::{Place, halt, until_asked};
 
 struct Language {
     server: &'static str,
@@ -109,10 +109,10 @@ async fn problems_follow_the_disk(place: &Place, language: &Language) {
 async fn crash_in_the_middle_of_a_request(place: &Place, language: &Language) {
     let pids = place.server_pids(language.server);
     assert!(!pids.is_empty());
-    signal(&pids, Signal::STOP);
+    halt(&pids).await;
     let arguments = json!({"file_path": language.user, "timeout": TIMEOUT});
     let (outline, ()) = tokio::join!(place.ok("lcp_get_outline", arguments), async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        until_asked(&pids).await;
         signal(&pids, Signal::KILL);
     });
     assert_eq!(outline["source"], language.server);

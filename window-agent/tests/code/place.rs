@@ -1,6 +1,7 @@
 //! A window on a folder of its own, with the servers of `.cache/servers`.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use baton_proto::control::WindowKind;
 use baton_window_agent::code::CodeIndex;
@@ -9,6 +10,7 @@ use baton_window_agent::debug::{Debugger, DebuggerOptions};
 use baton_window_agent::tools::{CATALOGUE, arguments, code};
 use baton_window_agent::window::Window;
 use baton_window_agent::workspace::Workspace;
+use rustix::process::Signal;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -81,8 +83,13 @@ impl Place {
             let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             cwd.is_ok_and(|cwd| cwd == self.root) || (leaves && is_child(*pid) && is_pyright(&command))
         };
-        let entries = std::fs::read_dir("/proc").unwrap().flatten();
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_here).collect()
+        let mut pids: Vec<i32> = processes().filter(is_here).collect();
+        // What it started does the work in some.
+        while let Some(child) = processes().find(|pid| !pids.contains(pid) && pids.contains(&parent_of(*pid)))
+        {
+            pids.push(child);
+        }
+        pids
     }
 
     pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
@@ -123,4 +130,52 @@ fn is_child(pid: i32) -> bool {
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let parent = after_name.split_whitespace().nth(1).and_then(|parent| parent.parse::<u32>().ok());
     parent == Some(std::process::id())
+}
+
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Fields of a `stat` file behind the name: state, parent, ...
+fn stat(path: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let rest = text.rsplit_once(") ").map(|(_, rest)| rest).unwrap_or_default();
+    rest.split(' ').map(str::to_owned).collect()
+}
+
+fn parent_of(pid: i32) -> i32 {
+    stat(&format!("/proc/{pid}/stat")).get(1).and_then(|parent| parent.parse().ok()).unwrap_or_default()
+}
+
+/// Stops these processes, and returns when they are.
+pub(crate) async fn halt(pids: &[i32]) {
+    let is_halted = |pid: &i32| {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        tasks
+            .map(|task| stat(&task.path().join("stat").display().to_string()))
+            .all(|stat| stat.first().is_none_or(|state| state == "T"))
+    };
+    for pid in pids {
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(*pid).unwrap(), Signal::STOP);
+    }
+    until("they are stopped", || pids.iter().all(is_halted)).await;
+}
+
+/// Waits until one of these stopped processes has been written to.
+pub(crate) async fn until_asked(pids: &[i32]) {
+    let has_mail = |pid: &i32| {
+        let input = std::fs::File::open(format!("/proc/{pid}/fd/0"));
+        input.is_ok_and(|input| rustix::io::ioctl_fionread(input).is_ok_and(|n_bytes| n_bytes > 0))
+    };
+    until("one is asked", || pids.iter().any(has_mail)).await;
+}
+
+/// Waits for what nobody tells.
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < end, "waited in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
