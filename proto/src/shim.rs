@@ -126,6 +126,8 @@ contract! {
         AddEditorBreakpoint = "debug/addBreakpoint": EditorBreakpoint => EditorBreakpoint;
         /// Removes breakpoints of the editor.
         RemoveEditorBreakpoints = "debug/removeBreakpoints": EditorBreakpointIds => Nothing;
+        /// Which exceptions stop the sessions that are to come.
+        SetEditorExceptions = "debug/setExceptions": EditorExceptions => Nothing;
         /// Opens a file, starts what serves its language, and tells what is not saved.
         OpenInEditor = "code/open": CodeFile => CodeOpened;
         /// Runs a command of VS Code's.
@@ -148,6 +150,8 @@ contract! {
         EditorSessionEnded = "debug/sessionEnded": EditorSessionRef;
         /// All breakpoints of the editor; at the start and after every change.
         EditorBreakpointsChanged = "debug/breakpoints": EditorBreakpoints;
+        /// What the editor can debug; at the start and when extensions come and go.
+        EditorDebuggersChanged = "debug/debuggers": EditorDebuggers;
 
         // Agent -> extension.
         /// First message, and after every change: what the status bar shows.
@@ -426,13 +430,31 @@ pub struct EditorBreakpoint {
     /// Log this instead of stopping.
     #[serde(default)]
     pub log_message: Option<String>,
+    /// The function at whose beginning it is; path and line are nothing then.
+    #[serde(default)]
+    pub function: Option<String>,
 }
 
-/// All breakpoints of the editor that are in source files.
+/// All breakpoints of the editor that are in source files or on functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EditorBreakpoints {
     /// In VS Code's order.
     pub breakpoints: Vec<EditorBreakpoint>,
+}
+
+/// What the editor can debug.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorDebuggers {
+    /// Types of configurations that an extension serves.
+    pub types: Vec<String>,
+}
+
+/// What a client chose instead of the user's own choice; sessions of the user's keep theirs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorExceptions {
+    /// Arguments of `setExceptionBreakpoints`, of which an adapter gets what it offers; null: the user's choice.
+    #[serde(default)]
+    pub arguments: Option<Map<String, Value>>,
 }
 
 /// Breakpoints of the editor, by their ids.

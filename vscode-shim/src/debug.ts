@@ -1,16 +1,19 @@
 // Lends VS Code's debugger to the agent: starts configurations, passes DAP requests and messages on, and keeps the
 // agent's breakpoints and the editor's the same. Its sentences are for the AI client, and English.
 
+import * as path from 'node:path';
+
 import * as vscode from 'vscode';
 import type { MessageConnection, NotificationType } from 'vscode-jsonrpc/node';
 
 import { isOnDisk, tell } from './agent';
-import { type DapMessage, StopFocus } from './focus';
+import { type DapMessage, RESUMES, StopFocus } from './focus';
 import { reason, warn } from './problems';
 import {
     AddEditorBreakpoint,
     type EditorBreakpoint,
     EditorBreakpointsChanged,
+    EditorDebuggersChanged,
     type EditorRequest,
     type EditorResponse,
     EditorSessionBegan,
@@ -19,7 +22,9 @@ import {
     type EditorStart,
     type EditorStarted,
     RemoveEditorBreakpoints,
+    type EditorExceptions,
     RequestInEditor,
+    SetEditorExceptions,
     StartInEditor,
     StopInEditor,
 } from './protocol';
@@ -28,11 +33,19 @@ import {
 const START_FIELD = '__batonStart';
 
 /** What the agent hears of the conversation between editor and adapter. */
-const EVENTS = new Set(['stopped', 'continued', 'thread', 'output', 'exited', 'terminated', 'breakpoint', 'capabilities']);
-const RESPONSES = new Set(['initialize', 'setBreakpoints', 'launch', 'attach']);
-const REQUESTS = new Set(['setBreakpoints', 'continue', 'next', 'stepIn', 'stepOut', 'disconnect', 'terminate']);
+const EVENTS = new Set(['process', 'stopped', 'continued', 'thread', 'output', 'exited', 'terminated', 'breakpoint', 'capabilities']);
+const BREAKPOINTS = ['setBreakpoints', 'setFunctionBreakpoints'];
+const RESPONSES = new Set(['initialize', 'launch', 'attach', ...BREAKPOINTS]);
+const REQUESTS = new Set(['setExceptionBreakpoints', 'configurationDone', 'disconnect', 'terminate', ...BREAKPOINTS, ...RESUMES]);
+
+/** Requests in which VS Code makes an address of the source's path, and in a remote window a wrong one. */
+const WITH_SOURCE = new Set(['gotoTargets', 'breakpointLocations', 'source']);
 
 type Configuration = vscode.DebugConfiguration;
+interface ExceptionArguments {
+    filters: string[];
+    filterOptions: { filterId: string }[];
+}
 interface Compound {
     name: string;
     configurations: (string | { name: string })[];
@@ -48,6 +61,8 @@ interface Known {
     /** What an agent that comes later has to hear: what the adapter can, and where the program stands. */
     capabilities?: DapMessage;
     stopped?: DapMessage | undefined;
+    /** VS Code has told the adapter which exceptions stop it; from now on it is the user who chooses. */
+    hasExceptions?: boolean;
 }
 
 export class EditorDebugger implements vscode.Disposable {
@@ -55,6 +70,8 @@ export class EditorDebugger implements vscode.Disposable {
     private readonly sessions = new Map<string, Known>();
     /** Compounds under way: their sessions carry no mark of ours and are known by name. */
     private readonly compounds = new Map<string, Set<string>>();
+    /** What a client chose. */
+    private exceptions: EditorExceptions = {};
     private readonly subscriptions: vscode.Disposable[];
 
     constructor(private readonly log: vscode.LogOutputChannel) {
@@ -64,6 +81,7 @@ export class EditorDebugger implements vscode.Disposable {
             }),
             vscode.debug.onDidTerminateDebugSession((session) => this.onEnded(session)),
             vscode.debug.onDidChangeBreakpoints(() => this.tellBreakpoints()),
+            vscode.extensions.onDidChange(() => this.tell(EditorDebuggersChanged, { types: knownTypes() })),
         ];
     }
 
@@ -84,6 +102,11 @@ export class EditorDebugger implements vscode.Disposable {
             vscode.debug.addBreakpoints([breakpoint]);
             return { ...wish, id: breakpoint.id };
         });
+        this.exceptions = {};
+        connection.onRequest(SetEditorExceptions, (exceptions) => {
+            this.exceptions = exceptions;
+            return {};
+        });
         connection.onRequest(RemoveEditorBreakpoints, ({ ids }) => {
             vscode.debug.removeBreakpoints(vscode.debug.breakpoints.filter((known) => ids.includes(known.id)));
             return {};
@@ -92,6 +115,7 @@ export class EditorDebugger implements vscode.Disposable {
 
     /** Tells a new agent what there is already. */
     greet(): void {
+        this.tell(EditorDebuggersChanged, { types: knownTypes() });
         this.tellBreakpoints();
         for (const { session, capabilities, stopped } of this.sessions.values()) {
             this.tellBegan(session);
@@ -152,6 +176,9 @@ export class EditorDebugger implements vscode.Disposable {
             return { refusal: 'the session has ended' };
         }
         known.focus.onClient(command);
+        if (WITH_SOURCE.has(command)) {
+            addressSource(args);
+        }
         try {
             return { body: await known.session.customRequest(command, args) };
         } catch (error) {
@@ -177,11 +204,37 @@ export class EditorDebugger implements vscode.Disposable {
             },
             onWillReceiveMessage: (message: DapMessage) => {
                 known.focus.onSent(message);
+                this.chooseExceptions(known, message);
                 this.tellMessage(session, message, false);
             },
-            onError: (error) => this.log.warn(`${session.name}: ${error.message}`),
+            onError: ({ message }) => {
+                this.log.warn(`${session.name}: ${message}`);
+                // Later ones are the connection's, at its end.
+                if (known.capabilities === undefined) {
+                    const output = { category: 'important', output: message };
+                    this.tellMessage(session, { type: 'event', seq: 0, event: 'output', body: output }, true);
+                }
+            },
             onExit: () => this.onEnded(session),
         };
+    }
+
+    /** Puts a client's choice in the place of the user's when a session of the client's begins. */
+    private chooseExceptions(known: Known, message: DapMessage): void {
+        if (message.command !== 'setExceptionBreakpoints' || known.hasExceptions) {
+            return;
+        }
+        known.hasExceptions = true;
+        const chosen = this.exceptions.arguments as ExceptionArguments | null | undefined;
+        if (chosen && known.focus.isClients) {
+            const { exceptionBreakpointFilters = [], supportsExceptionFilterOptions } = known.capabilities?.body ?? {};
+            const offered = new Set(exceptionBreakpointFilters.map(({ filter }) => filter));
+            const filterOptions = chosen.filterOptions.filter(({ filterId }) => offered.has(filterId));
+            message.arguments = {
+                filters: chosen.filters.filter((filter) => offered.has(filter)),
+                ...(supportsExceptionFilterOptions ? { filterOptions } : {}),
+            };
+        }
     }
 
     private tellBegan(session: vscode.DebugSession): void {
@@ -218,8 +271,8 @@ export class EditorDebugger implements vscode.Disposable {
 
     private tellBreakpoints(): void {
         const breakpoints = vscode.debug.breakpoints
-            .filter((known) => known instanceof vscode.SourceBreakpoint)
-            .filter((known) => isOnDisk(known.location.uri))
+            .filter((known) => known instanceof vscode.FunctionBreakpoint || known instanceof vscode.SourceBreakpoint)
+            .filter((known) => known instanceof vscode.FunctionBreakpoint || isOnDisk(known.location.uri))
             .map(fromVscode);
         this.tell(EditorBreakpointsChanged, { breakpoints });
     }
@@ -242,6 +295,14 @@ function isOfInterest(message: DapMessage, fromAdapter: boolean): boolean {
         return EVENTS.has(message.event ?? '') && message.body?.category !== 'telemetry';
     }
     return (fromAdapter ? RESPONSES : REQUESTS).has(message.command ?? '');
+}
+
+/** As an address of this machine, the path comes back to it as it was. */
+function addressSource(args: unknown): void {
+    const source = (args as { source?: { path?: unknown } } | null)?.source;
+    if (typeof source?.path === 'string' && path.isAbsolute(source.path)) {
+        source.path = vscode.Uri.file(source.path);
+    }
 }
 
 function fromWish(wish: EditorStart): Found {
@@ -280,9 +341,14 @@ function unknownType(found: Found): string | undefined {
     if (found.kind === 'compound') {
         return undefined;
     }
-    const types = vscode.extensions.all.flatMap(({ packageJSON }) => packageJSON?.contributes?.debuggers ?? []);
     const { type } = found.configuration;
-    return types.some((known: { type: string }) => known.type === type) ? undefined : String(type);
+    return knownTypes().includes(type) ? undefined : String(type);
+}
+
+/** What some extension debugs. */
+function knownTypes(): string[] {
+    const debuggers = vscode.extensions.all.flatMap(({ packageJSON }) => packageJSON?.contributes?.debuggers ?? []);
+    return debuggers.map(({ type }) => String(type));
 }
 
 function isTaskOf(found: Found, task: vscode.Task): boolean {
@@ -290,27 +356,28 @@ function isTaskOf(found: Found, task: vscode.Task): boolean {
     return typeof wanted === 'string' && (wanted === task.name || wanted === `${task.source}: ${task.name}`);
 }
 
-function fromVscode(breakpoint: vscode.SourceBreakpoint): EditorBreakpoint {
-    const { uri, range } = breakpoint.location;
+function fromVscode(breakpoint: vscode.SourceBreakpoint | vscode.FunctionBreakpoint): EditorBreakpoint {
+    const location = breakpoint instanceof vscode.SourceBreakpoint ? breakpoint.location : undefined;
+    const { line = 0, character = 0 } = location?.range.start ?? {};
     return {
         id: breakpoint.id,
-        path: uri.fsPath,
-        line: range.start.line + 1,
-        column: range.start.character > 0 ? range.start.character + 1 : null,
+        path: location?.uri.fsPath ?? '',
+        line: line + 1,
+        column: character > 0 ? character + 1 : null,
         enabled: breakpoint.enabled,
         condition: breakpoint.condition ?? null,
         hit_condition: breakpoint.hitCondition ?? null,
         log_message: breakpoint.logMessage ?? null,
+        function: breakpoint instanceof vscode.FunctionBreakpoint ? breakpoint.functionName : null,
     };
 }
 
-function toVscode(wish: EditorBreakpoint): vscode.SourceBreakpoint {
+function toVscode(wish: EditorBreakpoint): vscode.Breakpoint {
+    const conditions = [wish.enabled, wish.condition ?? undefined, wish.hit_condition ?? undefined] as const;
+    if (wish.function != null) {
+        return new vscode.FunctionBreakpoint(wish.function, ...conditions);
+    }
     const position = new vscode.Position(wish.line - 1, (wish.column ?? 1) - 1);
-    return new vscode.SourceBreakpoint(
-        new vscode.Location(vscode.Uri.file(wish.path), position),
-        wish.enabled,
-        wish.condition ?? undefined,
-        wish.hit_condition ?? undefined,
-        wish.log_message ?? undefined,
-    );
+    const location = new vscode.Location(vscode.Uri.file(wish.path), position);
+    return new vscode.SourceBreakpoint(location, ...conditions, wish.log_message ?? undefined);
 }

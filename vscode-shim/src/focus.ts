@@ -14,11 +14,18 @@ export interface DapMessage {
     request_seq?: number;
     event?: string;
     command?: string;
-    arguments?: { startFrame?: number };
-    body?: { category?: string; preserveFocusHint?: boolean; stackFrames?: { id: number }[] };
+    arguments?: { startFrame?: number; filters?: string[]; filterOptions?: { filterId: string }[] };
+    body?: {
+        category?: string;
+        output?: string;
+        preserveFocusHint?: boolean;
+        stackFrames?: { id: number }[];
+        exceptionBreakpointFilters?: { filter: string }[];
+        supportsExceptionFilterOptions?: boolean;
+    };
 }
 
-const RESUMES = new Set(['continue', 'next', 'stepIn', 'stepOut', 'stepBack', 'reverseContinue', 'goto', 'restartFrame']);
+export const RESUMES = new Set(['continue', 'next', 'stepIn', 'stepOut', 'stepBack', 'reverseContinue', 'goto', 'restartFrame']);
 /** Shows the top frame of what is stopped, and keeps the focus where it is. */
 const SHOW_FRAME = 'workbench.action.debug.focusProcess';
 

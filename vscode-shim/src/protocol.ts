@@ -162,6 +162,8 @@ export interface EditorBreakpoint {
     condition?: string | null;
     /** False when the user switched it off. */
     enabled: boolean;
+    /** The function at whose beginning it is; path and line are nothing then. */
+    function?: string | null;
     /** Stop only at some hits. */
     hit_condition?: string | null;
     /** VS Code's id; empty for one that is to be added. */
@@ -180,10 +182,22 @@ export interface EditorBreakpointIds {
     ids: string[];
 }
 
-/** All breakpoints of the editor that are in source files. */
+/** All breakpoints of the editor that are in source files or on functions. */
 export interface EditorBreakpoints {
     /** In VS Code's order. */
     breakpoints: EditorBreakpoint[];
+}
+
+/** What the editor can debug. */
+export interface EditorDebuggers {
+    /** Types of configurations that an extension serves. */
+    types: string[];
+}
+
+/** What a client chose instead of the user's own choice; sessions of the user's keep theirs. */
+export interface EditorExceptions {
+    /** Arguments of `setExceptionBreakpoints`, of which an adapter gets what it offers; null: the user's choice. */
+    arguments?: Record<string, unknown> | null;
 }
 
 /** A DAP message between the editor and an adapter. */
@@ -443,6 +457,7 @@ export const RequestInEditor = new RequestType<EditorRequest, EditorResponse, vo
 export const StopInEditor = new RequestType<EditorSessionRef, Nothing, void>('debug/stop');
 export const AddEditorBreakpoint = new RequestType<EditorBreakpoint, EditorBreakpoint, void>('debug/addBreakpoint');
 export const RemoveEditorBreakpoints = new RequestType<EditorBreakpointIds, Nothing, void>('debug/removeBreakpoints');
+export const SetEditorExceptions = new RequestType<EditorExceptions, Nothing, void>('debug/setExceptions');
 export const OpenInEditor = new RequestType<CodeFile, CodeOpened, void>('code/open');
 export const ExecuteInEditor = new RequestType<CodeCommand, CodeResult, void>('code/execute');
 export const GetEditorProblems = new RequestType<CodeScope, CodeProblems, void>('code/problems');
@@ -452,4 +467,5 @@ export const EditorSessionBegan = new NotificationType<EditorSession>('debug/ses
 export const EditorSessionMessage = new NotificationType<EditorMessage>('debug/message');
 export const EditorSessionEnded = new NotificationType<EditorSessionRef>('debug/sessionEnded');
 export const EditorBreakpointsChanged = new NotificationType<EditorBreakpoints>('debug/breakpoints');
+export const EditorDebuggersChanged = new NotificationType<EditorDebuggers>('debug/debuggers');
 export const StandingChanged = new NotificationType<Standing>('window/standing');

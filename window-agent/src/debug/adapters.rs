@@ -169,7 +169,10 @@ pub(crate) fn plan_child(parent: &Plan, request: &str, configuration: Value) -> 
         let is_child = configuration["__child"] == true;
         let is_users = parent.is_users();
         let reach = Reach::Editor(editor.clone(), Target::Begun { session, is_child, is_users });
-        return Some(Plan { arguments: configuration, reach, ..parent.clone() });
+        // js-debug's first child is the program of its parent.
+        let is_program = !configuration["__pendingTargetId"].is_null();
+        let arguments = if is_program { parent.arguments.clone() } else { configuration };
+        return Some(Plan { arguments, reach, ..parent.clone() });
     }
     let kind = if request == "launch" { StartKind::Launch } else { StartKind::Attach };
     let connect = &configuration["connect"];
@@ -254,6 +257,13 @@ fn request_kind(configuration: &Map<String, Value>) -> Result<StartKind, DebugEr
     }
 }
 
+/// The same for js-debug, which says in any window what tells nothing.
+fn editor_of_js(options: &DebuggerOptions) -> Result<&'static Adapter, DebugError> {
+    static EDITOR_OF_JS: OnceLock<Adapter> = OnceLock::new();
+    let Some(known) = Table::load(&options.shelf)?.find("js-debug") else { return Ok(&EDITOR) };
+    Ok(EDITOR_OF_JS.get_or_init(|| Adapter::editor_of(known)))
+}
+
 fn plan_editor(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugError> {
     let Some(editor) = options.editor.clone() else {
         return Err(bad("there is no editor to start it".to_owned()));
@@ -267,10 +277,15 @@ fn plan_editor(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugEr
         folder: start.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned()),
         no_debug: start.no_debug,
     };
+    // What is looked up in launch.json has variables in it, which VS Code replaces.
+    let arguments =
+        if start.left_to_editor { Value::Null } else { Value::Object(start.configuration.clone()) };
+    let is_js =
+        start.configuration.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("node"));
     Ok(Plan {
-        adapter: &EDITOR,
+        adapter: if is_js { editor_of_js(options)? } else { &EDITOR },
         kind,
-        arguments: Value::Null,
+        arguments,
         reach: Reach::Editor(editor, Target::Start(Box::new(wish))),
         no_debug: start.no_debug && kind == StartKind::Launch,
         stops_at_entry: false,

@@ -66,7 +66,8 @@ impl Incoming {
 }
 
 impl Response {
-    /// The error text for people: `body.error.format` with its variables filled in, else `message`.
+    /// The error text for people: `body.error.format` with its variables filled in, else `message`; without the
+    /// adapter's own stack.
     pub(crate) fn error_text(&self) -> String {
         let error = &self.body["error"];
         let mut text = match error["format"].as_str() {
@@ -78,6 +79,10 @@ impl Response {
                 text = text.replace(&format!("{{{name}}}"), value.as_str().unwrap_or_default());
             }
         }
+        let is_stack = |line: &str| line.trim_start().starts_with("at ") && line.contains(".js:");
+        let n_kept: usize = text.split_inclusive('\n').take_while(|line| !is_stack(line)).map(str::len).sum();
+        text.truncate(n_kept);
+        text.truncate(text.trim_end().len());
         text
     }
 }
@@ -121,6 +126,9 @@ mod tests {
             "body":{"error":{"format":"cannot launch {path}","variables":{"path":"/x"}}}}"#;
         assert_eq!(text(format), "cannot launch /x");
         assert_eq!(text(r#"{"type":"response","request_seq":1,"success":false,"message":"m"}"#), "m");
+        let stack = r#"{"type":"response","request_seq":1,"success":false,
+            "body":{"error":{"format":"Error: no target\n\tat /x/extension.js:108:3\n\tat run (/x/extension.js:1:2)"}}}"#;
+        assert_eq!(text(stack), "Error: no target");
         let null = r#"{"type":"response","request_seq":1,"success":false,"message":null}"#;
         assert_eq!(text(null), "no reason given");
     }

@@ -7,15 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use baton_proto::shim::{
-    AddEditorBreakpoint, EditorBreakpoint, EditorBreakpointIds, EditorMessage, EditorSession,
-    RemoveEditorBreakpoints,
+    AddEditorBreakpoint, EditorBreakpoint, EditorBreakpointIds, EditorExceptions, EditorMessage,
+    EditorSession, RemoveEditorBreakpoints, SetEditorExceptions,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::debug::adapters::table::HitStyle;
 use crate::debug::breakpoints::HitCondition;
 use crate::debug::host::vscode::Target;
+use crate::debug::types::triggers::{SetTrigger, Trigger, TriggerBreakpoint};
 use crate::debug::types::{Breakpoint, SetBreakpoint};
 use crate::shim::Shim;
 
@@ -61,6 +62,8 @@ struct State {
     /// Children that are still heard, and the session whose children they are.
     parents: BTreeMap<String, String>,
     breakpoints: Mirror,
+    /// Types of configurations that it debugs.
+    types: Vec<String>,
     /// See [`Editor::let_go`].
     has_let_go: bool,
 }
@@ -73,14 +76,30 @@ struct Mirror {
     removing: BTreeSet<String>,
 }
 
-/// File, line, column; the first column is none.
-pub(crate) type Place = (PathBuf, u32, Option<u32>);
+/// Where a breakpoint of the editor is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// File, line, column; the first column is none.
+    Line(PathBuf, u32, Option<u32>),
+    /// The beginning of a function.
+    Function(String),
+}
+
+/// The editor's breakpoints, as the engine is to have them.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) lines: Vec<SetBreakpoint>,
+    pub(crate) functions: Vec<SetTrigger>,
+    /// Those that the editor has not heard of yet.
+    pub(crate) unheard: BTreeSet<Place>,
+}
 
 /// A change on its way to the editor; they go one after the other.
 #[derive(Debug)]
 enum Change {
-    Add(EditorBreakpoint, Place),
+    Add(Box<EditorBreakpoint>, Place),
     Remove(Vec<String>),
+    Exceptions(EditorExceptions),
     /// Everything before it was done.
     Settle(oneshot::Sender<()>),
 }
@@ -132,6 +151,16 @@ impl Editor {
         let mut state = self.state();
         state.sessions.remove(session);
         state.unclaimed.remove(session);
+    }
+
+    /// What the editor debugs, by the types of configurations.
+    pub(crate) fn on_debuggers(&self, types: Vec<String>) {
+        self.state().types = types;
+    }
+
+    /// Whether it debugs configurations of this type.
+    pub(crate) fn debugs(&self, kind: &str) -> bool {
+        self.state().types.iter().any(|known| known == kind)
     }
 
     /// The agent ends: what the user started lives on.
@@ -218,12 +247,34 @@ impl Editor {
             id: String::new(),
             path: wish.path.to_string_lossy().into_owned(),
             line: wish.line,
-            column: place.2,
+            column: plain(wish.column),
             enabled: true,
             condition: wish.condition.clone(),
             hit_condition: wish.hit_condition.as_deref().map(normal_hits),
             log_message: wish.log_message.clone(),
+            function: None,
         };
+        self.add(breakpoint, place);
+    }
+
+    /// The engine set a trigger: the editor shows it, when it is on a function. VS Code has no others.
+    pub(crate) fn add_trigger(&self, wish: &SetTrigger) {
+        let Trigger::Function { name } = &wish.trigger else { return };
+        let breakpoint = EditorBreakpoint {
+            id: String::new(),
+            path: String::new(),
+            line: 0,
+            column: None,
+            enabled: true,
+            condition: wish.condition.clone(),
+            hit_condition: wish.hit_condition.as_deref().map(normal_hits),
+            log_message: None,
+            function: Some(name.clone()),
+        };
+        self.add(breakpoint, Place::Function(name.clone()));
+    }
+
+    fn add(&self, breakpoint: EditorBreakpoint, place: Place) {
         let replaced = {
             let mut state = self.state();
             state.breakpoints.adding.insert(place.clone());
@@ -234,14 +285,26 @@ impl Editor {
         if let Some(id) = replaced {
             self.change(Change::Remove(vec![id]));
         }
-        self.change(Change::Add(breakpoint, place));
+        self.change(Change::Add(Box::new(breakpoint), place));
     }
 
     /// The engine removed breakpoints: the editor does, too.
     pub(crate) fn remove_breakpoints(&self, removed: &[Breakpoint]) {
+        let place = |known: &Breakpoint| Place::Line(known.path.clone(), known.line, plain(known.column));
+        self.remove(removed.iter().map(place));
+    }
+
+    /// The same for triggers.
+    pub(crate) fn remove_triggers(&self, removed: &[TriggerBreakpoint]) {
+        self.remove(removed.iter().filter_map(|known| match &known.trigger {
+            Trigger::Function { name } => Some(Place::Function(name.clone())),
+            _ => None,
+        }));
+    }
+
+    fn remove(&self, places: impl Iterator<Item = Place>) {
         let ids: Vec<String> = {
             let mut state = self.state();
-            let places = removed.iter().map(|known| (known.path.clone(), known.line, plain(known.column)));
             let ids: Vec<String> = places.filter_map(|place| state.breakpoints.ids.remove(&place)).collect();
             state.breakpoints.removing.extend(ids.iter().cloned());
             ids
@@ -251,15 +314,26 @@ impl Editor {
         }
     }
 
-    /// The editor's breakpoints, as the engine is to have them: without those it has removed itself. The second part
-    /// are those that the editor has not heard of yet.
-    pub(crate) fn on_breakpoints(&self, all: Vec<EditorBreakpoint>) -> (Vec<SetBreakpoint>, BTreeSet<Place>) {
+    /// The exceptions that stop the clients' sessions from now on; `None`: those that the user chose.
+    pub(crate) fn choose_exceptions(&self, arguments: Option<Map<String, Value>>) {
+        self.change(Change::Exceptions(EditorExceptions { arguments }));
+    }
+
+    /// The editor's breakpoints, as the engine is to have them: without those it has removed itself.
+    pub(crate) fn on_breakpoints(&self, all: Vec<EditorBreakpoint>) -> Heard {
         let mut state = self.state();
         let mirror = &mut state.breakpoints;
         mirror.ids.clear();
-        let mut wishes = Vec::new();
+        let mut heard = Heard::default();
         for known in all {
             if mirror.removing.contains(&known.id) {
+                continue;
+            }
+            if let Some(name) = known.function {
+                mirror.ids.insert(Place::Function(name.clone()), known.id);
+                let (condition, hit_condition) = (known.condition, known.hit_condition);
+                let wish = SetTrigger { trigger: Trigger::Function { name }, condition, hit_condition };
+                heard.functions.extend(known.enabled.then_some(wish));
                 continue;
             }
             let wish = SetBreakpoint {
@@ -271,11 +345,10 @@ impl Editor {
                 log_message: known.log_message,
             };
             mirror.ids.insert(place_of(&wish), known.id);
-            if known.enabled {
-                wishes.push(wish);
-            }
+            heard.lines.extend(known.enabled.then_some(wish));
         }
-        (wishes, mirror.adding.clone())
+        heard.unheard = mirror.adding.clone();
+        heard
     }
 
     fn change(&self, change: Change) {
@@ -288,12 +361,17 @@ impl Editor {
         while let Some(change) = changes.recv().await {
             match change {
                 Change::Add(breakpoint, place) => {
-                    let added = self.shim.ask::<AddEditorBreakpoint>(breakpoint).await;
+                    let added = self.shim.ask::<AddEditorBreakpoint>(*breakpoint).await;
                     let mut state = self.state();
                     state.breakpoints.adding.remove(&place);
                     match added {
                         Ok(added) => drop(state.breakpoints.ids.insert(place, added.id)),
                         Err(error) => tracing::warn!(%error, "the editor did not take a breakpoint"),
+                    }
+                }
+                Change::Exceptions(exceptions) => {
+                    if let Err(error) = self.shim.ask::<SetEditorExceptions>(exceptions).await {
+                        tracing::warn!(%error, "the editor did not take a choice of exceptions");
                     }
                 }
                 Change::Settle(done) => drop(done.send(())),
@@ -335,7 +413,7 @@ pub(crate) fn normal_hits(text: &str) -> String {
 
 /// The place of a breakpoint.
 pub(crate) fn place_of(wish: &SetBreakpoint) -> Place {
-    (wish.path.clone(), wish.line, plain(wish.column))
+    Place::Line(wish.path.clone(), wish.line, plain(wish.column))
 }
 
 /// To the editor, the first column is no column.

@@ -162,6 +162,7 @@ pub(crate) fn evaluated(body: &Value, owner: Owner, ids: &mut Ids) -> Evaluated 
         result: cut(body["result"].as_str().unwrap_or_default(), MAX_RESULT_LEN),
         type_name: text(&body["type"]),
         variables_reference: ids.reference(owner, body),
+        memory_reference: text(&body["memoryReference"]),
     }
 }
 

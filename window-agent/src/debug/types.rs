@@ -353,6 +353,8 @@ pub struct Evaluated {
     pub type_name: Option<String>,
     /// Ours; 0 when it has no children.
     pub variables_reference: i64,
+    /// Where it lies in memory, when told.
+    pub memory_reference: Option<String>,
 }
 
 /// Where a session stands.

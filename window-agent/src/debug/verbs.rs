@@ -29,6 +29,7 @@ impl Debugger {
                 reply,
             })
             .await?;
+        self.settle_editor().await;
         set.into_iter().next().ok_or(DebugError::ShuttingDown)
     }
 
@@ -39,7 +40,9 @@ impl Debugger {
     ) -> Result<Vec<TriggerBreakpoint>, DebugError> {
         wishes.iter().flatten().try_for_each(check)?;
         let command = |reply| Command::SetExceptions { wishes, reply };
-        self.ask_adapter("setExceptionBreakpoints", BREAKPOINT_TIMEOUT, command).await
+        let set = self.ask_adapter("setExceptionBreakpoints", BREAKPOINT_TIMEOUT, command).await;
+        self.settle_editor().await;
+        set
     }
 
     /// Removes triggers; gives the removed ones.
@@ -51,6 +54,7 @@ impl Debugger {
         };
         let command = |reply| Command::RemoveTriggers { which, reply };
         let removed = self.ask_adapter("breakpoints", BREAKPOINT_TIMEOUT, command).await?;
+        self.settle_editor().await;
         match what {
             Some(what) if removed.is_empty() => Err(DebugError::NoSuchBreakpoint { what }),
             _ => Ok(removed),

@@ -13,10 +13,10 @@ use baton_proto::control::{Notice, Outcome, PortChange, PortChanged, Status, Win
 use baton_proto::discovery::Role;
 use baton_proto::shim::{
     Act, Action, AskHandover, AutoStart, Beat, ChangePort, ClientConfig, ClientConfigWish, ClientName,
-    Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorSessionBegan, EditorSessionEnded,
-    EditorSessionMessage, EditorSessionRef, Endpoint, GetClientConfig, GetEndpoint, GetStatus,
-    HandoverQuestion, ListClients, Nothing, Notification, Request, SetAutoStart, Standing, StandingChanged,
-    TakeSettings, Transport, Verb, WindowBeat,
+    Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorDebuggers, EditorDebuggersChanged,
+    EditorSessionBegan, EditorSessionEnded, EditorSessionMessage, EditorSessionRef, Endpoint,
+    GetClientConfig, GetEndpoint, GetStatus, HandoverQuestion, ListClients, Nothing, Notification, Request,
+    SetAutoStart, Standing, StandingChanged, TakeSettings, Transport, Verb, WindowBeat,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -162,6 +162,10 @@ impl Desk {
             EditorBreakpointsChanged::METHOD => {
                 let all: EditorBreakpoints = serde_json::from_value(params)?;
                 self.window.debugger.take_editor_breakpoints(all.breakpoints).await;
+            }
+            EditorDebuggersChanged::METHOD => {
+                let debuggers: EditorDebuggers = serde_json::from_value(params)?;
+                self.editor.on_debuggers(debuggers.types);
             }
             _ => {}
         }

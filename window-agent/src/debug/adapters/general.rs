@@ -29,9 +29,15 @@ pub(crate) fn configure(
     wish: &Wish,
     options: &DebuggerOptions,
 ) -> Result<Start, DebugError> {
-    let kind = adapter.editor_type.as_ref().filter(|_| options.editor.is_some());
+    let kind = match &options.editor {
+        Some(editor) => {
+            let is_there = adapter.editor_types().find(|kind| editor.debugs(kind));
+            is_there.or(adapter.editor_types().next()).unwrap_or_default()
+        }
+        None => &adapter.types[0],
+    };
     let mut configuration = Map::new();
-    configuration.insert("type".to_owned(), json!(kind.unwrap_or(&adapter.types[0])));
+    configuration.insert("type".to_owned(), json!(kind));
     let name = match wish {
         Wish::Launch(launch) => {
             let name = launch.program.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -70,8 +76,31 @@ pub(crate) fn configure(
             name
         }
     };
+    if options.editor.is_some() {
+        suit_editor(adapter, wish, &mut configuration);
+    }
     configuration.insert("name".to_owned(), json!(name));
     Ok(Start { configuration, name, ..Start::default() })
+}
+
+/// What suits a client's session of an adapter suits it in the editor, where that has the adapter itself.
+fn suit_editor(adapter: &Adapter, wish: &Wish, configuration: &mut Map<String, Value>) {
+    let defaults = match (adapter.dialect, wish) {
+        (Dialect::JsDebug | Dialect::Debugpy, Wish::Launch(_)) => &adapter.launch,
+        (Dialect::JsDebug | Dialect::Debugpy, Wish::Attach(_)) => &adapter.attach,
+        _ => &Map::new(),
+    };
+    for (name, value) in defaults {
+        configuration.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    // js-debug's extension looks a process up by a text.
+    if let (Dialect::JsDebug, Some(pid)) = (adapter.dialect, configuration.get_mut("processId")) {
+        *pid = json!(pid.to_string());
+    }
+    let is_own = configuration["type"] == *adapter.types[0];
+    if is_own && !adapter.stop_on_entry.is_empty() && take_entry_wish(configuration) {
+        merge(configuration, &adapter.stop_on_entry);
+    }
 }
 
 /// A template's value with its placeholders replaced; one that is nothing but a number's becomes the number.

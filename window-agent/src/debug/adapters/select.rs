@@ -76,10 +76,10 @@ fn first_installed(
     table: &Table,
     options: &DebuggerOptions,
 ) -> Result<&'static Adapter, DebugError> {
-    if options.editor.is_some()
-        && let Some(first) = ranked.first()
-    {
-        return Ok(first);
+    if let (Some(editor), Some(first)) = (&options.editor, ranked.first()) {
+        let is_there = |adapter: &&&Adapter| adapter.editor_types().any(|kind| editor.debugs(kind));
+        // The editor's own sentence names what is missing.
+        return Ok(ranked.iter().find(is_there).unwrap_or(first));
     }
     let mut why = Vec::new();
     for adapter in ranked {

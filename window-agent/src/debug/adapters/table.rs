@@ -286,9 +286,23 @@ impl Adapter {
         text.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
     }
 
+    /// What VS Code may call it, its own name first.
+    pub(crate) fn editor_types(&self) -> impl Iterator<Item = &str> {
+        self.editor_type.iter().chain(&self.types).map(String::as_str)
+    }
+
     /// What VS Code's debugger is to the engine.
     pub(crate) fn editor() -> Self {
         Self { name: "VS Code".to_owned(), types: vec!["vscode".to_owned()], ..Self::default() }
+    }
+
+    /// The same for an adapter that is known to say in any window what tells nothing.
+    pub(crate) fn editor_of(known: &Self) -> Self {
+        Self {
+            stderr_noise: known.stderr_noise.clone(),
+            tells_command_line: known.tells_command_line,
+            ..Self::editor()
+        }
     }
 
     /// Whether breakpoints in this file are its business.

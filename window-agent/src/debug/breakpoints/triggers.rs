@@ -1,11 +1,12 @@
 //! CORE: breakpoints that are not on a line, by the ids that those on lines count too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use super::{Binding, Breakpoints, HitCondition, SessionKey};
 use crate::debug::adapters::table::HitStyle;
+use crate::debug::editor::{Place, normal_hits};
 use crate::debug::types::triggers::{RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint, TriggerKind};
 
 /// A trigger, and what became of it.
@@ -87,6 +88,38 @@ impl Breakpoints {
         removed
     }
 
+    /// Takes over the functions of an editor: those at the same place keep their ids, those that are gone go, unless
+    /// the editor has not heard of them yet. Gives whether anything changed.
+    pub(crate) fn replace_functions(&mut self, wishes: Vec<SetTrigger>, unheard: &BTreeSet<Place>) -> bool {
+        let is_unheard = |trigger: &Trigger| match trigger {
+            Trigger::Function { name } => unheard.contains(&Place::Function(name.clone())),
+            _ => false,
+        };
+        let n_before = self.triggers.len();
+        self.triggers.retain(|_, TriggerEntry { wish, .. }| {
+            let is_there = wishes.iter().any(|other| other.trigger == wish.trigger);
+            wish.trigger.kind() != TriggerKind::Function || is_there || is_unheard(&wish.trigger)
+        });
+        let mut is_changed = self.triggers.len() != n_before;
+        for mut wish in wishes {
+            let known = self.triggers.values().find(|entry| entry.wish.trigger == wish.trigger);
+            if let Some(TriggerEntry { wish: old, .. }) = known {
+                // The editor has our hit condition in the adapters' form.
+                if old.hit_condition.as_deref().map(normal_hits)
+                    == wish.hit_condition.as_deref().map(normal_hits)
+                {
+                    wish.hit_condition.clone_from(&old.hit_condition);
+                }
+                if *old == wish || is_unheard(&wish.trigger) {
+                    continue;
+                }
+            }
+            is_changed = true;
+            self.set_trigger(wish, 0);
+        }
+        is_changed
+    }
+
     /// All triggers, by id.
     pub(crate) fn triggers(&self) -> Vec<TriggerBreakpoint> {
         self.triggers.iter().map(|(&id, entry)| entry.to_breakpoint(id)).collect()
@@ -107,6 +140,22 @@ impl Breakpoints {
             entries.map(|(&id, entry)| WantedTrigger { id, wish: entry.wish.clone() }).collect();
         let is_choice = kind == TriggerKind::Exception && wanted.is_empty() && !self.has_no_exceptions;
         WantedOfKind { kind, wanted: (!is_choice).then_some(wanted) }
+    }
+
+    /// The choice of exceptions in the protocol's words, for any adapter; `None`: each adapter's own.
+    pub(crate) fn exception_choice(&self) -> Option<Map<String, Value>> {
+        let (mut filters, mut options) = (Vec::new(), Vec::new());
+        for WantedTrigger { wish, .. } in self.of_kind(TriggerKind::Exception, 0).wanted? {
+            match (wish.trigger, wish.condition) {
+                (Trigger::Exception { filter }, None) => filters.push(json!(filter)),
+                (Trigger::Exception { filter }, Some(condition)) => {
+                    options.push(json!({"filterId": filter, "condition": condition}));
+                }
+                _ => {}
+            }
+        }
+        let fields = [("filters".to_owned(), filters.into()), ("filterOptions".to_owned(), options.into())];
+        Some(Map::from_iter(fields))
     }
 
     /// A trigger could not be set: as if it had never been.

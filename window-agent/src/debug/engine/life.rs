@@ -416,6 +416,7 @@ impl Engine {
             phase: core.phase(),
             adapter: live.plan.adapter.name.clone(),
             is_attached: live.plan.kind == StartKind::Attach,
+            is_started: core.is_started(),
             program: argument("program").or_else(|| argument("module")),
             cwd: argument("cwd"),
             pid: core.pid().or(live.terminal.as_ref().map(|terminal| i64::from(terminal.pid))),

@@ -306,10 +306,8 @@ impl Engine {
     pub(super) fn on_threads_to_pause(&mut self, wait: Wait, result: &Result<Value, String>) {
         let first = match result {
             Ok(body) => body["threads"][0]["id"].as_i64(),
-            Err(message) => {
-                let error = DebugError::Refused { command: "threads".to_owned(), message: message.clone() };
-                return drop(wait.reply.send(Err(error)));
-            }
+            // lldb-dap tells threads of a running program once, and in a window VS Code has asked before. It pauses all.
+            Err(_) => self.sessions.get(&wait.session).map(|live| live.core.last_thread()),
         };
         let Some(thread_id) = first else {
             // The program is about to begin.

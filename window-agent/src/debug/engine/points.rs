@@ -56,9 +56,12 @@ impl Engine {
     /// The user's changes; what the editor has not heard of yet stays.
     pub(super) fn on_editor_breakpoints(&mut self, all: Vec<EditorBreakpoint>) {
         let Some(editor) = &self.editor else { return };
-        let (wishes, unheard) = editor.on_breakpoints(all);
-        let changed = self.breakpoints.replace(wishes, &unheard);
+        let heard = editor.on_breakpoints(all);
+        let changed = self.breakpoints.replace(heard.lines, &heard.unheard);
         self.hand_over(&changed, Then::Nothing);
+        if self.breakpoints.replace_functions(heard.functions, &heard.unheard) {
+            self.hand_over_kinds(&BTreeSet::from([TriggerKind::Function]), Then::Nothing);
+        }
     }
 
     pub(super) fn on_set_trigger(
@@ -83,22 +86,42 @@ impl Engine {
                 DebugError::Unsupported { adapter: live.plan.adapter.name.clone(), what: kind.name() };
             return drop(reply.send(Err(error)));
         }
+        if let Some(editor) = &self.editor {
+            editor.add_trigger(&wish);
+        }
         let ids = vec![self.breakpoints.set_trigger(wish, tree)];
+        if kind == TriggerKind::Exception {
+            self.tell_exceptions_to_editor();
+        }
         self.hand_over_kinds(&BTreeSet::from([kind]), Then::Triggers { ids, reply });
     }
 
     pub(super) fn on_set_exceptions(&mut self, wishes: Option<Vec<SetTrigger>>, reply: TriggersReply) {
         let ids = self.breakpoints.set_exceptions(wishes);
+        self.tell_exceptions_to_editor();
         self.hand_over_kinds(&BTreeSet::from([TriggerKind::Exception]), Then::Triggers { ids, reply });
     }
 
     pub(super) fn on_remove_triggers(&mut self, which: &RemoveTriggers, reply: TriggersReply) {
         let removed = self.breakpoints.remove_triggers(which);
+        if let Some(editor) = &self.editor {
+            editor.remove_triggers(&removed);
+        }
         let mut kinds: BTreeSet<TriggerKind> = removed.iter().map(|known| known.trigger.kind()).collect();
         if matches!(which, RemoveTriggers::All | RemoveTriggers::Kind(TriggerKind::Exception)) {
             kinds.insert(TriggerKind::Exception);
         }
+        if kinds.contains(&TriggerKind::Exception) {
+            self.tell_exceptions_to_editor();
+        }
         self.hand_over_kinds(&kinds, Then::TriggersRemoved { removed, reply });
+    }
+
+    /// VS Code has no interface for them: the extension puts them into what it says to an adapter.
+    fn tell_exceptions_to_editor(&self) {
+        if let Some(editor) = &self.editor {
+            editor.choose_exceptions(self.breakpoints.exception_choice());
+        }
     }
 
     /// Tells every session the breakpoints of these files; the verb is answered when all have answered.

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use baton_proto::shim::{
-    EditorRequest, EditorSession, EditorSessionRef, EditorStart, Problem, RequestInEditor, StartInEditor,
-    StopInEditor,
+    EditorRequest, EditorSessionRef, EditorStart, Problem, RequestInEditor, StartInEditor, StopInEditor,
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -22,6 +21,13 @@ use crate::debug::editor::{Editor, EditorEvent};
 use crate::debug::error::DebugError;
 use crate::debug::host::direct::{FromHost, Inbox};
 use crate::paths::{self, Given};
+
+/// Of a start whose adapter VS Code did not come to.
+const UNREACHED: &str = "VS Code did not reach the debug adapter, and its own message in the window says why; \
+                         an attach needs a program that listens at its address";
+
+/// How the types of js-debug's own sessions begin: the first child of one is the program itself.
+const JS_DEBUG_TYPES: &str = "pwa-";
 
 /// Requests of the engine that wait here; it sends a handful at a time.
 const MAX_REQUESTS: usize = 1_024;
@@ -51,8 +57,10 @@ impl Target {
     }
 }
 
-/// A place of a breakpoint: file, line, column.
+/// A place of a breakpoint: file, line, column. That of a function has its name for a file, and no line.
 type Place = (PathBuf, i64, Option<i64>);
+/// Lines count from 1.
+const NO_LINE: i64 = 0;
 
 /// A breakpoint as the engine knows it through us.
 #[derive(Clone, Debug)]
@@ -89,8 +97,16 @@ struct Host {
     /// The adapter's ids -> ours.
     ours: BTreeMap<i64, i64>,
     last_id: i64,
-    /// Arguments of the editor's `setBreakpoints` requests, by their `seq`, until they are answered.
+    /// Arguments of the editor's requests about breakpoints, by their `seq`, until they are answered.
     asked: BTreeMap<i64, Value>,
+    /// What the adapter can do is known, and the engine was told to say its breakpoints.
+    is_initialized: bool,
+    /// VS Code has said everything that comes before the program runs; what comes now is said past it.
+    is_configured: bool,
+    /// The engine has said which exceptions stop the program.
+    has_exceptions: bool,
+    /// The adapter could not start the program: VS Code ends the session by itself.
+    has_failed: bool,
     waiting: Vec<Waiting>,
     /// Resumes of ours that the tracker will show as the editor's.
     expected: Vec<String>,
@@ -150,6 +166,10 @@ impl Host {
             ours: BTreeMap::new(),
             last_id: 0,
             asked: BTreeMap::new(),
+            is_initialized: false,
+            is_configured: false,
+            has_exceptions: false,
+            has_failed: false,
             waiting: Vec::new(),
             expected: Vec::new(),
             is_terminated: false,
@@ -169,22 +189,23 @@ impl Host {
                 });
                 self.respond(seq, Ok(capabilities)).await;
             }
-            "launch" | "attach" => {
-                self.event("initialized", Value::Null).await;
-                self.on_launch(seq, start_failed.clone()).await;
-            }
-            "setBreakpoints" => self.on_set_breakpoints(seq, &arguments).await,
-            "setExceptionBreakpoints" | "configurationDone" => self.respond(seq, Ok(Value::Null)).await,
+            "launch" | "attach" => self.on_launch(seq, start_failed.clone()).await,
+            "setBreakpoints" | "setFunctionBreakpoints" => self.on_set_breakpoints(seq, &arguments).await,
+            "configurationDone" => self.respond(seq, Ok(Value::Null)).await,
+            "setExceptionBreakpoints" => self.on_set_exceptions(seq, arguments).await,
             "disconnect" => self.on_disconnect(seq).await,
             _ => self.pass_on(seq, command, arguments).await,
         }
     }
 
+    /// Answered when the adapter answers the editor.
     async fn on_launch(&mut self, seq: i64, start_failed: mpsc::Sender<Problem>) {
-        let Target::Start(start) = &self.target else {
+        // What the user started may run for long already.
+        if self.target.is_users() {
             return self.respond(seq, Ok(Value::Null)).await;
-        };
+        }
         self.start_seq = Some(seq);
+        let Target::Start(start) = &self.target else { return };
         let (shim, start) = (self.editor.shim().clone(), (**start).clone());
         tokio::spawn(async move {
             // VS Code answers when the session is under way, which can be after its first stop.
@@ -250,16 +271,33 @@ impl Host {
         });
     }
 
+    /// A session begins with what the extension puts into VS Code's own words; a later choice is said past VS Code.
+    async fn on_set_exceptions(&mut self, seq: i64, arguments: Value) {
+        let is_first = !std::mem::replace(&mut self.has_exceptions, true);
+        if self.target.is_users() {
+            let why = "the user started this session, and chooses its exceptions";
+            self.respond(seq, Err(why.to_owned())).await;
+        } else if is_first || !self.is_configured {
+            self.respond(seq, Ok(Value::Null)).await;
+        } else {
+            self.pass_on(seq, "setExceptionBreakpoints".to_owned(), arguments).await;
+        }
+    }
+
     /// VS Code has been told already and tells the adapter; here the engine is told what came of it.
     async fn on_set_breakpoints(&mut self, request_seq: i64, arguments: &Value) {
-        let path = PathBuf::from(arguments["source"]["path"].as_str().unwrap_or_default());
+        let path = arguments["source"]["path"].as_str().map(PathBuf::from);
         let wanted = arguments["breakpoints"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let places: Vec<Place> = wanted.iter().map(|wanted| place_of(&path, wanted)).collect();
+        let places: Vec<Place> = wanted.iter().map(|wanted| place_of(path.as_deref(), wanted)).collect();
         for place in &places {
             self.virtual_at(place.clone());
         }
-        self.breakpoints.retain(|place, _| place.0 != path || places.contains(place));
-        let grace = if self.session.is_some() { BIND_GRACE } else { Duration::ZERO };
+        let is_other = |place: &Place| match &path {
+            Some(path) => place.0 != *path || place.1 == NO_LINE,
+            None => place.1 != NO_LINE,
+        };
+        self.breakpoints.retain(|place, _| is_other(place) || places.contains(place));
+        let grace = if self.is_configured { BIND_GRACE } else { Duration::ZERO };
         let until = tokio::time::Instant::now() + grace;
         self.waiting.push(Waiting { request_seq, places, until });
         self.drive_waiting().await;
@@ -288,11 +326,14 @@ impl Host {
 
     async fn on_event(&mut self, event: EditorEvent) {
         match event {
-            EditorEvent::Began(session) => self.on_began(session).await,
+            EditorEvent::Began(session) => self.session = Some(session.session),
             EditorEvent::Child(child) => {
                 let is_child = child.parent.is_some();
-                let configuration =
+                let mut configuration =
                     json!({"name": child.name, "__session": child.session, "__child": is_child});
+                if is_child && child.kind.starts_with(JS_DEBUG_TYPES) {
+                    configuration["__pendingTargetId"] = json!(child.session);
+                }
                 let arguments = json!({"request": child.request, "configuration": configuration});
                 let command = "startDebugging".to_owned();
                 let request = Incoming::Request { seq: 0, command, arguments };
@@ -310,13 +351,6 @@ impl Host {
         }
     }
 
-    async fn on_began(&mut self, session: EditorSession) {
-        self.session = Some(session.session);
-        if let Some(seq) = self.start_seq.take() {
-            self.respond(seq, Ok(Value::Null)).await;
-        }
-    }
-
     async fn on_adapter(&mut self, message: Value) {
         let Ok(bytes) = serde_json::to_vec(&message) else { return };
         match Incoming::parse(&bytes) {
@@ -324,21 +358,39 @@ impl Host {
             Some(Incoming::Response(response)) => match message["command"].as_str() {
                 Some("initialize") if response.success => {
                     self.event("capabilities", json!({"capabilities": response.body})).await;
+                    if !std::mem::replace(&mut self.is_initialized, true) {
+                        self.event("initialized", Value::Null).await;
+                    }
                 }
-                Some("setBreakpoints") => self.on_adapter_breakpoints(&response).await,
-                Some("launch" | "attach") if !response.success => {
-                    let text = response.error_text();
-                    self.event("output", json!({"category": "important", "output": text})).await;
+                Some("setBreakpoints" | "setFunctionBreakpoints") => {
+                    self.on_adapter_breakpoints(&response).await;
                 }
+                Some("launch" | "attach") => self.on_adapter_start(&response).await,
                 _ => {}
             },
             _ => {}
         }
     }
 
+    async fn on_adapter_start(&mut self, response: &Response) {
+        let failure = (!response.success).then(|| response.error_text());
+        self.has_failed |= failure.is_some();
+        match (self.start_seq.take(), failure) {
+            (Some(seq), failure) => {
+                self.respond(seq, failure.map_or(Ok(Value::Null), Err)).await;
+            }
+            (None, Some(text)) => {
+                self.event("output", json!({"category": "important", "output": text})).await;
+            }
+            (None, None) => {}
+        }
+    }
+
     async fn on_adapter_event(&mut self, event: &str, mut body: Value) {
         match event {
             "stopped" => {
+                // What an agent that comes later hears first.
+                self.is_configured = true;
                 if let Some(hit) = body["hitBreakpointIds"].as_array() {
                     let ours: Vec<i64> =
                         hit.iter().filter_map(|id| self.ours.get(&id.as_i64()?).copied()).collect();
@@ -369,11 +421,11 @@ impl Host {
     /// What the adapter made of the breakpoints that VS Code handed to it.
     async fn on_adapter_breakpoints(&mut self, response: &Response) {
         let Some(asked) = self.asked.remove(&response.request_seq) else { return };
-        let path = asked["source"]["path"].as_str().and_then(plain_path).unwrap_or_default();
+        let path = asked["source"]["path"].as_str().and_then(plain_path);
         let wanted = asked["breakpoints"].as_array().cloned().unwrap_or_default();
         let bound = response.body["breakpoints"].as_array().cloned().unwrap_or_default();
         for (wanted, mut body) in wanted.iter().zip(bound) {
-            let place = place_of(&path, wanted);
+            let place = place_of(path.as_deref(), wanted);
             let Some(known) = self.find_mut(&place) else { continue };
             let id = known.id;
             known.bound = Some(body.clone());
@@ -389,11 +441,19 @@ impl Host {
     /// A request of the editor: ours, which it sends for us, or the user's.
     async fn on_editor(&mut self, message: &Value) {
         let command = message["command"].as_str().unwrap_or_default();
-        if command == "setBreakpoints" {
-            if let Some(seq) = message["seq"].as_i64() {
-                self.asked.insert(seq, message["arguments"].clone());
+        match command {
+            "setBreakpoints" | "setFunctionBreakpoints" => {
+                if let Some(seq) = message["seq"].as_i64() {
+                    self.asked.insert(seq, message["arguments"].clone());
+                }
+                return;
             }
-            return;
+            // The last that is said before the program runs; not every adapter is told both.
+            "setExceptionBreakpoints" | "configurationDone" => {
+                self.is_configured = true;
+                return;
+            }
+            _ => {}
         }
         let is_end = matches!(command, "disconnect" | "terminate");
         let name = if is_end { "disconnect" } else { command };
@@ -401,6 +461,13 @@ impl Host {
             if !is_end {
                 self.expected.remove(at);
             }
+        } else if is_end && !self.is_initialized {
+            // VS Code clears away what it could not reach, and tells why in a dialog only.
+            if let Some(seq) = self.start_seq.take() {
+                self.respond(seq, Err(UNREACHED.to_owned())).await;
+            }
+        } else if is_end && (self.has_failed || self.is_terminated) {
+            // It clears away what could not be started, or has ended.
         } else if is_end {
             self.inbox.tell(FromHost::UserStops).await;
         } else if is_resume(command) {
@@ -445,11 +512,20 @@ fn to_response(request_seq: i64, result: Result<Value, String>) -> Incoming {
 }
 
 fn is_resume(command: &str) -> bool {
-    matches!(command, "continue" | "next" | "stepIn" | "stepOut")
+    const RESUMES: [&str; 8] =
+        ["continue", "next", "stepIn", "stepOut", "stepBack", "reverseContinue", "goto", "restartFrame"];
+    RESUMES.contains(&command)
 }
 
-fn place_of(path: &Path, breakpoint: &Value) -> Place {
-    (path.to_owned(), breakpoint["line"].as_i64().unwrap_or_default(), breakpoint["column"].as_i64())
+/// Where a breakpoint in a file is, or on a function.
+fn place_of(path: Option<&Path>, breakpoint: &Value) -> Place {
+    match path {
+        Some(path) => {
+            let line = breakpoint["line"].as_i64().unwrap_or_default();
+            (path.to_owned(), line, breakpoint["column"].as_i64())
+        }
+        None => (PathBuf::from(breakpoint["name"].as_str().unwrap_or_default()), NO_LINE, None),
+    }
 }
 
 fn plain_path(text: &str) -> Option<PathBuf> {
@@ -459,14 +535,38 @@ fn plain_path(text: &str) -> Option<PathBuf> {
     }
 }
 
-/// In a remote window VS Code makes addresses of the paths in an answer.
+/// In a remote window VS Code makes addresses of the paths in an answer. `eval` and the like have sources that are no
+/// files.
 fn with_plain_paths(mut body: Value) -> Value {
-    for frame in body["stackFrames"].as_array_mut().into_iter().flatten() {
-        let path = frame["source"]["path"].as_str().and_then(plain_path);
-        // `eval` and the like have sources that are no files.
-        if let Some(path) = path {
-            frame["source"]["path"] = json!(path);
+    match &mut body {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                let plain = value.as_str().filter(|_| name == "path").and_then(plain_path);
+                *value = plain.map_or_else(|| with_plain_paths(value.take()), |path| json!(path));
+            }
         }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = with_plain_paths(item.take())),
+        _ => {}
     }
     body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_become_paths_wherever_they_are() {
+        let address = "vscode-remote://ssh-remote%2Bbox/work/a.js";
+        let body = json!({"stackFrames": [{"source": {"path": address}}, {"source": {"path": "<eval>"}}]});
+        let plain =
+            json!({"stackFrames": [{"source": {"path": "/work/a.js"}}, {"source": {"path": "<eval>"}}]});
+        assert_eq!(with_plain_paths(body), plain);
+        let sources = json!({"sources": [{"path": address, "name": address}]});
+        assert_eq!(with_plain_paths(sources), json!({"sources": [{"path": "/work/a.js", "name": address}]}));
+        // Nothing is added, and an answer can be anything.
+        for body in [Value::Null, json!("text"), json!(7), json!([1]), json!({"targets": []})] {
+            assert_eq!(with_plain_paths(body.clone()), body);
+        }
+    }
 }

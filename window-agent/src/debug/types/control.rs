@@ -161,6 +161,8 @@ pub struct Status {
     pub adapter: String,
     /// Whether it attached to a running program.
     pub is_attached: bool,
+    /// Whether the adapter said that it has started the program, or come to it.
+    pub is_started: bool,
     /// What is debugged, when the configuration tells it.
     pub program: Option<String>,
     /// Where it runs, when the configuration tells it.
