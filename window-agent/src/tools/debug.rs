@@ -3,6 +3,7 @@
 mod action;
 mod arguments;
 mod breakpoints;
+mod custom;
 mod details;
 mod fault;
 mod inspect;

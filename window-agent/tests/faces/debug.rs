@@ -260,3 +260,41 @@ async fn a_port_is_attached_to() {
     assert_eq!(ended.value["state"], "terminated", "{ended:#?}");
     listening.wait().unwrap();
 }
+
+#[tokio::test]
+async fn requests_that_let_the_program_go_on_wait_for_its_stop() {
+    let desk = Desk::open().await;
+    let request = |command: &str, arguments: Value| {
+        let arguments = json!({"command": command, "arguments": arguments});
+        let desk = &desk;
+        async move { desk.debug("custom_request", arguments).await }
+    };
+    let chosen = request("setExceptionBreakpoints", json!({"filters": ["raised"]})).await;
+    assert_eq!(chosen.value["exceptionBreakpoints"][0]["verified"], false, "{chosen:#?}");
+    let launched = desk.debug("launch", json!({"program": "crash.py", "stop_on_entry": false})).await;
+    assert_eq!(launched.value["snapshot"]["stopReason"], "exception", "{launched:#?}");
+    let none = request("setExceptionBreakpoints", json!({"filters": []})).await;
+    assert_eq!(none.value["exceptionBreakpoints"], json!([]), "{none:#?}");
+    let ended = desk.debug("continue", json!({})).await;
+    assert_eq!(ended.value["state"], "terminated", "nobody stops it any more: {ended:#?}");
+    let reset = request("setExceptionBreakpoints", json!({})).await;
+    assert!(reset.text.starts_with("Each debug adapter chooses its exceptions"), "{}", reset.text);
+
+    let launched = desk.debug("launch", json!({"program": "main.py", "stop_on_entry": true})).await;
+    let begun = &launched.value["snapshot"];
+    let thread = json!({"threadId": begun["threadId"]});
+    let next = request("next", thread.clone()).await;
+    assert_eq!(next.value["state"], "stopped", "{next:#?}");
+    assert_eq!(next.value["customBody"], json!({}));
+    assert_ne!(next.value["snapshot"]["line"], begun["line"], "{next:#?}");
+    let place = json!({"source": {"path": desk.path("main.py")}, "line": begun["line"]});
+    let targets = request("gotoTargets", place).await;
+    let target = &targets.value["customBody"]["targets"][0]["id"];
+    let jumped = request("goto", json!({"threadId": begun["threadId"], "targetId": target})).await;
+    assert_eq!(jumped.value["snapshot"]["line"], begun["line"], "{jumped:#?}");
+    let again = request("restart", json!({})).await;
+    assert_eq!(again.value["snapshot"]["id"], begun["id"], "{again:#?}");
+    assert_eq!(again.value["snapshot"]["line"], begun["line"]);
+    let ended = request("disconnect", json!({})).await;
+    assert_eq!(ended.value["snapshot"]["status"], "terminated", "{ended:#?}");
+}

@@ -142,9 +142,11 @@ async fn bad_input_leaves_the_session_intact() {
         (json!({"action": "stack_trace", "thread_id": 99_999}), "99999"),
         (json!({"action": "continue", "session": "nope"}), "no debug session nope"),
         (json!({"action": "custom_request", "command": "nope"}), "nope"),
+        (json!({"action": "custom_request", "command": "configurationDone"}), "cannot be a custom request"),
+        (json!({"action": "custom_request", "command": "goto"}), "goto requires targetId"),
         (
-            json!({"action": "custom_request", "command": "continue", "arguments": {"threadId": 1}}),
-            "cannot be a custom request",
+            json!({"action": "custom_request", "command": "stepBack"}),
+            "Active adapter does not support stepping back",
         ),
         (json!({"action": "launch", "program": "gone.py"}), "There is no file \"gone.py\""),
         (json!({"action": "launch", "program": "main.py", "cwd": "gone"}), "There is no folder \"gone\""),

@@ -144,7 +144,7 @@ impl Call<'_> {
         self.about_triggers("Breakpoint removed", kind).await
     }
 
-    async fn about_triggers(&self, heading: &str, kind: TriggerKind) -> Result<Reply, ToolError> {
+    pub(super) async fn about_triggers(&self, heading: &str, kind: TriggerKind) -> Result<Reply, ToolError> {
         let mut all: Vec<TriggerBreakpoint> = self.window.debugger.triggers().await;
         all.retain(|breakpoint| breakpoint.trigger.kind() == kind);
         let lines: Vec<String> = all.iter().map(|breakpoint| self.speaker.trigger(breakpoint)).collect();

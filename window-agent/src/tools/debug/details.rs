@@ -154,6 +154,7 @@ pub(super) fn variable(variable: &Variable) -> Value {
 pub(super) fn evaluation(evaluated: &Evaluated, result: &str) -> Value {
     let mut entry = object(json!({"result": result, "variablesReference": evaluated.variables_reference}));
     insert(&mut entry, "type", evaluated.type_name.as_deref());
+    insert(&mut entry, "memoryReference", evaluated.memory_reference.as_deref());
     Value::Object(entry)
 }
 

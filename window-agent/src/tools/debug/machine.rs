@@ -1,4 +1,4 @@
-//! Actions below the source: instructions, memory, modules, sources, and any request of the protocol.
+//! Actions below the source: instructions, memory, modules, sources.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,13 +7,10 @@ use serde_json::{Value, json};
 use super::arguments::given;
 use super::{Call, Reply, details, text};
 use crate::debug::types::control::gates;
-use crate::tools::words::shorten;
 use crate::tools::{Object, ToolError, object};
 
 /// Modules, and sources, when the client does not say.
 const DEFAULT_COUNT: usize = 50;
-/// Characters of the text of a custom request's body; the structured result has all of it.
-const MAX_BODY_TEXT: usize = 8 * 1024;
 /// Bytes in a line of a dump, and lines of it.
 const DUMP: (usize, usize) = (16, 64);
 
@@ -90,10 +87,27 @@ impl Call<'_> {
         }));
         details::insert(&mut asked, "offset", arguments.offset);
         let body = self.request("writeMemory", asked, Some(gates::WRITE_MEMORY)).await?;
-        let written = body["bytesWritten"].as_u64().unwrap_or(bytes.len() as u64);
+        let written = match body["bytesWritten"].as_u64() {
+            Some(written) => written,
+            // It need not be told when all of it was written, and js-debug does not tell that nothing was.
+            None if self.holds(&reference, &bytes).await => bytes.len() as u64,
+            None => 0,
+        };
+        if written == 0 && !bytes.is_empty() {
+            let problem = format!("{} bytes at {reference} cannot be written", bytes.len());
+            return Err(ToolError::new("adapter_refused", problem));
+        }
         let reply =
             Reply::new(format!("{written} bytes written at {reference}"), json!({"bytesWritten": written}));
         self.finish(reply).await
+    }
+
+    /// Whether the memory holds these bytes; what cannot be read is believed.
+    async fn holds(&self, reference: &str, bytes: &[u8]) -> bool {
+        let mut asked = object(json!({"memoryReference": reference, "count": bytes.len()}));
+        details::insert(&mut asked, "offset", self.arguments.offset);
+        let Ok(body) = self.request("readMemory", asked, Some(gates::READ_MEMORY)).await else { return true };
+        STANDARD.decode(body["data"].as_str().unwrap_or_default()).is_ok_and(|held| held == bytes)
     }
 
     pub(super) async fn modules(&self) -> Result<Reply, ToolError> {
@@ -134,14 +148,6 @@ impl Call<'_> {
             told.push_str(&format!("\n{} more; start {next} gives them.", all.len() - next));
         }
         self.finish(Reply::new(told, json!({"sources": page, "total": all.len()}))).await
-    }
-
-    pub(super) async fn custom_request(&self) -> Result<Reply, ToolError> {
-        let command = given(&self.arguments.command).unwrap_or_default();
-        let arguments = self.arguments.arguments.clone().unwrap_or_default();
-        let body = self.request(&command, arguments, None).await?;
-        let told = if body.is_null() { format!("{command} is done.") } else { body.to_string() };
-        self.finish(Reply::new(shorten(&told, MAX_BODY_TEXT), json!({"customBody": body}))).await
     }
 }
 

@@ -17,7 +17,11 @@ impl Call<'_> {
             Action::StepOut => Resume::StepOut,
             _ => Resume::Continue,
         };
-        let wish = ResumeWish::new(self.session(), self.arguments.thread_id, how);
+        self.go(ResumeWish::new(self.session(), self.arguments.thread_id, how)).await
+    }
+
+    /// Lets the program go on, and waits.
+    pub(super) async fn go(&self, wish: ResumeWish) -> Result<Reply, ToolError> {
         let waited = self.window.debugger.resume_as(wish, self.wait()).await;
         let waited = waited.map_err(|error| self.fault(error))?;
         self.about_wait(waited).await

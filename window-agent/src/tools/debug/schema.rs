@@ -18,7 +18,8 @@ set_/remove_instruction_breakpoint: instruction_reference. data_breakpoint_info:
 set_/remove_data_breakpoint: data_id. continue, step_over, step_in, step_out: run and wait for the next stop. \
 pause. evaluate: expression. stack_trace, threads, scopes, variables (variable_ref or scope_id). \
 disassemble: instruction_count. read_memory: memory_reference, count. write_memory: memory_reference, data. \
-modules, loaded_sources. custom_request: command. output (since, category). terminate. sessions. \
+modules, loaded_sources. custom_request: any DAP command, with its arguments (restart, restartFrame, stepBack, \
+goto, setVariable, setExceptionBreakpoints, ...). output (since, category). terminate. sessions. \
 Reading actions change nothing: output, threads, stack_trace, scopes, variables, disassemble, read_memory, \
 loaded_sources, modules, sessions. All others execute.";
 
@@ -149,6 +150,7 @@ fn results() -> Value {
         "functionBreakpoints": list(),
         "instructionBreakpoints": list(),
         "dataBreakpoints": list(),
+        "exceptionBreakpoints": list(),
         "dataBreakpointInfo": {
             "type": "object",
             "properties": {
@@ -166,7 +168,12 @@ fn results() -> Value {
         "variables": list(),
         "evaluation": {
             "type": "object",
-            "properties": {"result": string(), "type": string(), "variablesReference": integer()},
+            "properties": {
+                "result": string(),
+                "type": string(),
+                "variablesReference": integer(),
+                "memoryReference": string(),
+            },
             "required": ["result", "variablesReference"],
         },
         "disassembly": list(),

@@ -73,9 +73,9 @@ impl Call<'_> {
         let first = first.min(self.arguments.timeout());
         let wait = Wait { timeout: first, ..self.wait() };
         let mut waited = debugger.start(start, wait).await.map_err(|error| self.fault(error))?;
-        // A program that runs is an answer; an adapter that still starts is none, as long as there is time.
+        // A program that runs is an answer; what has not settled yet is none, as long as there is time.
         if let Waited::TimedOut { session, .. } = &waited
-            && self.is_starting(session).await
+            && self.is_unsettled(session).await
         {
             let rest = self.arguments.timeout().saturating_sub(first);
             let wait = Wait { timeout: rest, ..self.wait() };
@@ -94,6 +94,17 @@ impl Call<'_> {
         reply.text = format!("Session {id} ({adapter}). {}", reply.text);
         reply.details.insert("adapter".to_owned(), adapter.into());
         Ok(reply)
+    }
+
+    /// Whether it is not known yet where a session will stand: its adapter still starts or attaches, or the
+    /// surroundings of a stop are being fetched.
+    async fn is_unsettled(&self, session: &SessionId) -> bool {
+        let status = self.window.debugger.status(Some(session)).await;
+        status.is_ok_and(|status| match status.phase {
+            Phase::Starting | Phase::Configuring | Phase::Stopped => true,
+            Phase::Running => status.is_attached && !status.is_started,
+            Phase::Terminating | Phase::Terminated => false,
+        })
     }
 
     /// Whether the adapter of a session has not come to the program yet.
