@@ -8,13 +8,15 @@ export function say(message) {
 }
 
 /** Obeys commands on standard input until it ends or says close. */
-export async function obey({ ready, list, call, close }) {
+export async function obey({ ready, list, tools, call, close }) {
   say({ ready });
   const running = new Map();
   const handle = async (command) => {
     switch (command.do) {
       case "list":
         return list();
+      case "tools":
+        return tools();
       case "call": {
         const abort = new AbortController();
         running.set(command.id, abort);

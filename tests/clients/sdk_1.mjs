@@ -26,6 +26,7 @@ await obey({
     instructions: client.getInstructions(),
   },
   list: async () => (await client.listTools()).tools.map((tool) => tool.name),
+  tools: async () => (await client.listTools()).tools,
   call: (name, args, signal) =>
     client.callTool({ name, arguments: args }, undefined, { signal, timeout: TIMEOUT_MS }),
   close: async () => {

@@ -62,6 +62,11 @@ class Client {
         return this.command({ do: 'list' });
     }
 
+    /** All tools, with their schemas; by the TypeScript client alone. */
+    tools() {
+        return this.command({ do: 'tools' });
+    }
+
     async close() {
         const ended = new Promise((resolve) => this.child.once('exit', resolve));
         if (this.child.exitCode === null && this.child.signalCode === null) {

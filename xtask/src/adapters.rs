@@ -17,8 +17,17 @@ pub(crate) fn install() -> Result<()> {
 
 /// The adapters alone, with the agent of that build.
 pub(crate) fn install_with(profile: &str) -> Result<()> {
+    install_some(profile, "--all")
+}
+
+/// The one that an extension of the window tests stands before.
+pub(crate) fn install_for_windows() -> Result<()> {
+    install_some("debug", "lldb-dap")
+}
+
+fn install_some(profile: &str, which: &str) -> Result<()> {
     let mut agent = command(built(profile, "baton-agent")?);
-    agent.args(["adapters", "install", "--all"]);
+    agent.args(["adapters", "install", which]);
     shown("installing the debug adapters", with_tools(&mut agent)?)
 }
 

@@ -88,6 +88,8 @@ pub(crate) fn test(suites: &[Suite], only: &[String]) -> Result<()> {
     }
     if wants(Suite::Unit) || wants(Suite::Adapters) {
         adapters::install()?;
+    } else if wants(Suite::Windows) {
+        adapters::install_for_windows()?;
     }
     let mut results = Vec::new();
     if wants_runner {
