@@ -421,6 +421,9 @@ fn server_error(error: ServerError) -> ToolError {
             ToolError::new("busy", format!("Too many calls wait for the language server {server}."))
                 .hint("Try again in a moment.")
         }
+        ServerError::Overtaken => {
+            ToolError::new("busy", "The project changes faster than it is read.").hint("Try again in a moment.")
+        }
         ServerError::ShuttingDown => closing(),
     }
 }

@@ -1,7 +1,7 @@
 //! The symbols of a file, and the text of one of them.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -15,6 +15,12 @@ use crate::workspace::Workspace;
 
 /// Candidates that an error lists.
 const MAX_CANDIDATES: usize = 20;
+/// How long a server that takes a project in is not believed that a file with symbols has none.
+const EMPTY_PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is asked meanwhile; there is no message for it.
+const EMPTY_STEP: Duration = Duration::from_millis(100);
+/// A server that is up for longer has taken everything in, or says that it has not.
+const YOUNG: Duration = Duration::from_secs(60);
 
 /// The symbols of a file; ranges count lines and code points from 0.
 #[derive(Clone, Debug)]
@@ -76,7 +82,8 @@ impl CodeIndex {
     }
 }
 
-/// A file's symbols depend on nothing but its text, so the answer is settled whatever the server still reads.
+/// A file's symbols depend on nothing but its text, so the answer is settled whatever the server still reads. But
+/// one that takes a project in may for a moment say of a file that is open that nothing is in it.
 async fn ask_symbols(
     server: &Server,
     subject: &Subject,
@@ -88,10 +95,24 @@ async fn ask_symbols(
         params: Arc::new(move |_| json!({"textDocument": {"uri": uri}})),
         show: subject.shown(),
     };
-    let answered = server.ask(ask, deadline).await.map_err(server_error)?;
-    let mut symbols = symbols::from_answer(&answered.result);
-    to_chars(&mut symbols, &subject.snapshot.text, answered.agreed.encoding);
-    Ok(symbols)
+    let until = deadline.min(Instant::now() + EMPTY_PATIENCE);
+    loop {
+        let answered = server.ask(ask.clone(), deadline).await.map_err(server_error)?;
+        let mut symbols = symbols::from_answer(&answered.result);
+        let is_doubtful = || takes_in(server) && !search::outline(&subject.snapshot.text).is_empty();
+        if !symbols.is_empty() || Instant::now() + EMPTY_STEP >= until || !is_doubtful() {
+            to_chars(&mut symbols, &subject.snapshot.text, answered.agreed.encoding);
+            return Ok(symbols);
+        }
+        tokio::time::sleep(EMPTY_STEP).await;
+    }
+}
+
+/// Whether the server may still be taking the project in.
+fn takes_in(server: &Server) -> bool {
+    let activity = server.activity();
+    let is_young = activity.ready_since.is_none_or(|since| since.elapsed() < YOUNG);
+    server.indexes && (activity.progress.is_some() || is_young)
 }
 
 fn to_chars(symbols: &mut [Symbol], text: &Text, encoding: Encoding) {

@@ -24,6 +24,8 @@ use crate::shim::Shim;
 
 /// Commands on their way to the task.
 const MAX_COMMANDS: usize = 256;
+/// Before a question that was overtaken is asked again: while a server reads a project, one change follows the other.
+const OVERTAKEN_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why a server did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +62,9 @@ pub enum ServerError {
         /// Its own words.
         message: String,
     },
+    /// The project changed under the question; it is to be asked again.
+    #[error("the answer was overtaken by a change")]
+    Overtaken,
     /// Too many calls wait.
     #[error("too many calls wait for {server}")]
     Busy {
@@ -208,8 +213,18 @@ impl Server {
         }
     }
 
-    /// Asks, waiting for the server to be up. A question that is dropped is cancelled at the server.
+    /// Asks, waiting for the server to be up, and again as long as it says that the answer was overtaken. A question
+    /// that is dropped is cancelled at the server.
     pub async fn ask(&self, ask: Ask, deadline: Instant) -> Result<Answered, ServerError> {
+        loop {
+            match self.ask_once(ask.clone(), deadline).await {
+                Err(ServerError::Overtaken) => tokio::time::sleep(OVERTAKEN_PAUSE).await,
+                answered => return answered,
+            }
+        }
+    }
+
+    async fn ask_once(&self, ask: Ask, deadline: Instant) -> Result<Answered, ServerError> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
         let command = Command::Ask { id, ask, reply };

@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed set-up fails the test")]
 
+mod agree;
 mod assist;
 mod budget;
 mod changes;
 mod faults;
 mod languages;
+mod large;
 mod oracle;
 mod place;
 mod python;

@@ -26,9 +26,8 @@ use crate::process::{self, OwnedProcess};
 
 /// Calls that wait for a start.
 const MAX_WAITING: usize = 256;
-/// A question is asked again after a crash, or when the server says that it was overtaken by a change.
-/// While it reads a project that can happen several times in a row.
-const MAX_TRIES: u32 = 8;
+/// A question is asked once more after a crash.
+const MAX_TRIES: u32 = 2;
 /// A longer pause before a restart is told instead of waited for.
 const MAX_SILENT_PAUSE: Duration = Duration::from_secs(3);
 /// How long a server may take to end by itself.
@@ -411,10 +410,11 @@ impl Task {
                 let _ = job.reply.send(Ok(Answered { result, agreed }));
             }
             (Flight::Job(job), Err(error)) => {
-                if ASK_AGAIN.contains(&error.code) && job.n_tries < MAX_TRIES {
-                    return self.dispatch(job).await;
-                }
-                let _ = job.reply.send(Err(ServerError::Refused { server, message: error.message }));
+                let refusal = match ASK_AGAIN.contains(&error.code) {
+                    true => ServerError::Overtaken,
+                    false => ServerError::Refused { server, message: error.message },
+                };
+                let _ = job.reply.send(Err(refusal));
             }
         }
     }
@@ -462,7 +462,7 @@ impl Task {
             Flight::Initialize => None,
         });
         for job in jobs.chain(std::mem::take(&mut self.waiting)) {
-            if job.n_tries >= 2 || pause > MAX_SILENT_PAUSE {
+            if job.n_tries >= MAX_TRIES || pause > MAX_SILENT_PAUSE {
                 let server = server.clone();
                 let error = match &why {
                     Some(why) => ServerError::Start { server, why: why.clone() },
