@@ -222,11 +222,20 @@ pub fn find<'a>(symbols: &'a [Symbol], given: &str) -> Match<'a> {
     if fitting.len() > 1 && fitting.iter().any(|found| !is_local(found)) {
         fitting.retain(|found| !is_local(found));
     }
+    // A type's name means the type, and not what is implemented for it; `impl A` means just that.
+    let is_meant = |found: &Found<'_>| is_impl(&found.symbol.name) == is_impl(given.trim());
+    if fitting.iter().any(is_meant) {
+        fitting.retain(is_meant);
+    }
     let is_one_name = fitting.iter().all(|found| found.path == fitting[0].path);
     if is_one_name {
         return Match::One(fitting, best > Fit::Path);
     }
     Match::Several(fitting)
+}
+
+fn is_impl(name: &str) -> bool {
+    name.starts_with("impl ")
 }
 
 fn is_local(found: &Found<'_>) -> bool {
@@ -372,6 +381,28 @@ mod tests {
                 "nearest: helper helper.value Reader Reader.read Reader.read_all Reader.read_all.value Writer Writer.read Writer.write write write"
             ],
         );
+    }
+
+    #[test]
+    fn a_type_is_not_what_is_implemented_for_it() {
+        let range = json!({"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}});
+        let symbol = |name: &str, kind: u8, children: Value| json!({"name": name, "kind": kind, "range": range, "selectionRange": range, "children": children});
+        let tree = from_answer(&json!([
+            symbol("Reader", 23, json!([])),
+            symbol("impl Reader", 19, json!([symbol("read", 12, json!([]))])),
+            symbol("impl Display for Reader", 19, json!([])),
+            symbol("impl Lonely", 19, json!([])),
+        ]));
+        let found = |given: &str| match find(&tree, given) {
+            Match::One(found, false) => {
+                found.iter().map(|found| found.path.clone()).collect::<Vec<_>>().join(" ")
+            }
+            other => format!("{other:?}"),
+        };
+        assert_eq!(found("Reader"), "Reader");
+        assert_eq!(found("impl Reader"), "impl Reader");
+        assert_eq!(found("Reader::read"), "impl Reader.read");
+        assert_eq!(found("Lonely"), "impl Lonely");
     }
 
     #[test]
