@@ -73,6 +73,26 @@ pub fn rss_kib(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
 }
 
+/// A process and all that it started and that still have it above them, itself first.
+pub fn tree(root: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let pairs: Vec<(u32, u32)> = pids.filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
+    let mut found = vec![root];
+    let mut at = 0;
+    while let Some(above) = found.get(at).copied() {
+        found.extend(pairs.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
+        at += 1;
+    }
+    found
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// The loopback port on which a process listens: how a test reaches the agent of a window without being told.
 pub fn listening_port(pid: u32) -> Option<u16> {
     let folder = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;

@@ -1,0 +1,6 @@
+//! tmp
+use crate::report::Section;
+use anyhow::Result;
+pub(crate) fn run() -> Result<Section> {
+    anyhow::bail!("x")
+}
