@@ -6,6 +6,7 @@ pub mod life;
 mod log;
 mod session;
 mod task;
+mod watchers;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -25,6 +25,8 @@ const BARRIER_LIMIT: Duration = Duration::from_secs(1);
 const LOOK_BACK: Duration = Duration::from_secs(1);
 /// Never watched, whatever `.gitignore` says.
 const NEVER: [&str; 2] = ["node_modules", "__pycache__"];
+/// A folder with this file can be made again, says who made it: cargo in `target`, and others.
+const CACHE_MARK: &str = "CACHEDIR.TAG";
 
 #[derive(Default)]
 struct State {
@@ -96,7 +98,12 @@ impl Watch {
         rest.iter().for_each(|folder| {
             walk.add(folder);
         });
-        walk.require_git(false).filter_entry(|entry| !NEVER.iter().any(|never| entry.file_name() == *never));
+        let opened = self.folders.clone();
+        let is_open = move |path: &Path| opened.iter().any(|folder| folder == path);
+        walk.require_git(false).filter_entry(move |entry| {
+            !NEVER.iter().any(|never| entry.file_name() == *never)
+                && (is_open(entry.path()) || !entry.path().join(CACHE_MARK).exists())
+        });
         let (mut n_watched, mut is_whole) = (0, true);
         for entry in walk.build().flatten() {
             let Some(file_type) = entry.file_type() else { continue };
@@ -225,6 +232,8 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("node_modules/x")).unwrap();
         std::fs::create_dir_all(root.join("out")).unwrap();
+        std::fs::create_dir_all(root.join("target/debug")).unwrap();
+        std::fs::write(root.join("target/CACHEDIR.TAG"), "").unwrap();
         std::fs::write(root.join(".gitignore"), "out\n").unwrap();
         std::fs::write(root.join("a.py"), "").unwrap();
         let later = SystemTime::now() + Duration::from_secs(60);
@@ -233,6 +242,7 @@ mod tests {
         std::fs::write(root.join("a.py"), "1").unwrap();
         std::fs::write(root.join("node_modules/x/y.js"), "").unwrap();
         std::fs::write(root.join("out/z.py"), "").unwrap();
+        std::fs::write(root.join("target/debug/made.rs"), "").unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Changed a.py"]);
         std::fs::create_dir_all(root.join("new/inner")).unwrap();
         std::fs::write(root.join("new/inner/b.py"), "").unwrap();

@@ -14,6 +14,7 @@ use super::documents::{Documents, Notice, Snapshot};
 use super::life::{Input, Life, Output};
 use super::log::log_lines;
 use super::session::{self, Progress};
+use super::watchers::Watchers;
 use super::{
     Activity, Agreed, Answered, Ask, ChangeKind, Command, DiagnosticMap, FileChange, Published, ServerError,
 };
@@ -62,6 +63,7 @@ struct Running {
     progress: Progress,
     /// Methods by the id under which the server registered them.
     registered: HashMap<String, (String, Value)>,
+    watchers: Watchers,
     /// The edit that the server wanted made last. It is not made: whoever ran a command looks at it first.
     wanted_edit: Option<Value>,
     first_words: Arc<OnceLock<String>>,
@@ -172,6 +174,7 @@ impl Task {
             is_incremental: false,
             progress: Progress::default(),
             registered: HashMap::new(),
+            watchers: Watchers::default(),
             wanted_edit: None,
             first_words,
         };
@@ -236,12 +239,11 @@ impl Task {
     }
 
     async fn on_changed(&mut self, changes: &[FileChange]) {
-        if !self.life.is_ready() {
-            return;
-        }
+        let Some(running) = self.running.as_ref().filter(|_| self.life.is_ready()) else { return };
         let events: Vec<Value> = changes
             .iter()
             .filter(|(path, _)| path.starts_with(&self.choice.root))
+            .filter(|(path, kind)| running.watchers.want(path, *kind))
             .map(|(path, kind)| json!({"uri": lsp::uri(path), "type": *kind as u8}))
             .collect();
         if events.is_empty() {
@@ -349,6 +351,11 @@ impl Task {
         // The protocol's own slip of the pen.
         for entry in params["unregisterations"].as_array().into_iter().flatten() {
             running.registered.remove(entry["id"].as_str().unwrap_or_default());
+        }
+        if method.ends_with("registerCapability") {
+            let wanted = running.registered.values();
+            let wanted = wanted.filter(|(method, _)| method == "workspace/didChangeWatchedFiles");
+            running.watchers = Watchers::new(wanted.map(|(_, options)| options));
         }
         if method == "workspace/applyEdit" {
             running.wanted_edit = Some(params["edit"].clone());
