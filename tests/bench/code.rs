@@ -17,7 +17,6 @@ pub(crate) mod tokens;
 pub(crate) mod tree;
 pub(crate) mod warm;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -163,19 +162,6 @@ fn straight(world: &World, server: &str, folder: &Path) -> Result<Server> {
 /// Opens a window and waits until it is known.
 fn open(world: &mut World, name: &str, folder: &Path) {
     world.window_with(name, WindowOptions { folder: Some(folder.to_owned()), ..WindowOptions::default() });
-}
-
-/// A file and a place in it, from 0.
-type Place = (PathBuf, u64, u64);
-
-/// Each place once.
-fn places(found: &[Value]) -> BTreeSet<Place> {
-    let place = |one: &Value| {
-        let start = &one["range"]["start"];
-        let number = |name: &str| start[name].as_u64().unwrap_or_default();
-        (lsp::path(&one["uri"]), number("line"), number("character"))
-    };
-    found.iter().map(place).collect()
 }
 
 /// How many tokens a model reads.

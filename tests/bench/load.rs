@@ -134,13 +134,24 @@ impl Caller {
 
     /// Calls a tool; its result, however it was framed.
     pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
-        let bytes = self.exchange(tool_call(1, tool, arguments)).await?;
+        let result = self.result_of(tool_call(1, tool, arguments)).await;
+        result.with_context(|| format!("{tool} failed"))
+    }
+
+    /// The result of any request.
+    pub(crate) async fn ask(&mut self, request: &Value) -> Result<Value> {
+        self.result_of(Bytes::from(request.to_string())).await
+    }
+
+    async fn result_of(&mut self, body: Bytes) -> Result<Value> {
+        let bytes = self.exchange(body).await?;
         let text = std::str::from_utf8(&bytes)?;
         let json =
             text.lines().filter_map(|line| line.strip_prefix("data:")).rfind(|data| data.contains("\"id\""));
-        let message: Value = serde_json::from_str(json.unwrap_or(text)).context("the answer is not JSON")?;
-        ensure!(message["result"].is_object(), "{tool} failed: {message}");
-        Ok(message["result"].clone())
+        let mut message: Value =
+            serde_json::from_str(json.unwrap_or(text)).context("the answer is not JSON")?;
+        ensure!(message["result"].is_object(), "no result: {message}");
+        Ok(message["result"].take())
     }
 
     /// Calls a tool and expects a status; the structured content.

@@ -71,11 +71,6 @@ impl Spec {
         bail!("{name} is not installed; `baton servers install {name}` does so");
     }
 
-    /// Its name.
-    pub(crate) fn name(&self) -> &str {
-        self.entry["name"].as_str().unwrap_or_default()
-    }
-
     /// The command line.
     pub(crate) fn words(&self) -> &[String] {
         &self.words
@@ -171,7 +166,7 @@ impl Server {
     /// The same, asked until there are so many: what a client does that knows how many there are.
     pub(crate) fn all_references(&mut self, spot: &Spot, n_wanted: usize) -> Result<()> {
         let found = await_some(PATIENCE, || match self.references(spot) {
-            Ok(found) if found.len() >= n_wanted => Some(Ok(())),
+            Ok(found) if places(&found).len() >= n_wanted => Some(Ok(())),
             // What it does not know yet some refuse.
             _ if is_alive(self.child.id()) => {
                 std::thread::sleep(AGAIN);
@@ -284,9 +279,18 @@ fn uri(path: &Path) -> String {
     format!("file://{}", path.display())
 }
 
-/// The path of one.
-pub(crate) fn path(uri: &Value) -> PathBuf {
-    PathBuf::from(uri.as_str().unwrap_or_default().trim_start_matches("file://"))
+/// A file and a place in it, from 0.
+pub(crate) type Place = (PathBuf, u64, u64);
+
+/// Each place once: some servers tell one twice.
+pub(crate) fn places(found: &[Value]) -> BTreeSet<Place> {
+    let place = |one: &Value| {
+        let start = &one["range"]["start"];
+        let number = |name: &str| start[name].as_u64().unwrap_or_default();
+        let path = one["uri"].as_str().unwrap_or_default().trim_start_matches("file://");
+        (PathBuf::from(path), number("line"), number("character"))
+    };
+    found.iter().map(place).collect()
 }
 
 fn write(input: &Mutex<ChildStdin>, message: &Value) -> Result<()> {

@@ -2,13 +2,13 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use baton_tests::place;
-use baton_tests::process::command;
+use baton_tests::process::{command, is_alive, kill9, tree};
 use baton_tests::world::{WindowOptions, World};
 use serde_json::{Value, json};
 
@@ -177,7 +177,9 @@ fn peers(folder: &Path) -> Result<Vec<Peer>> {
 }
 
 fn through_peer(peer: &Peer, folder: &Path) -> Result<Figures> {
-    let mut server = Server::start(&peer.command, folder)?;
+    let mut server = command(&peer.command[0]);
+    server.args(&peer.command[1..]).current_dir(folder);
+    let mut server = Server::start(&mut server)?;
     let begun = Instant::now();
     server.make(&peer.start)?;
     let first_stop = since(begun);
@@ -210,7 +212,7 @@ async fn through_baton(target: &Target) -> Result<Figures> {
 }
 
 /// An MCP server over standard streams: a message is a line.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     messages: Receiver<Value>,
     session: Option<String>,
@@ -218,10 +220,11 @@ struct Server {
 }
 
 impl Server {
-    fn start(words: &[String], folder: &Path) -> Result<Self> {
-        let mut server = command(&words[0]);
-        server.args(&words[1..]).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = server.stderr(Stdio::null()).spawn().with_context(|| words[0].clone())?;
+    /// Starts one, and says who asks.
+    pub(crate) fn start(server: &mut Command) -> Result<Self> {
+        server.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let program = server.get_program().to_string_lossy().into_owned();
+        let mut child = server.spawn().context(program)?;
         let output = child.stdout.take().context("its output is piped")?;
         let (sender, messages) = channel();
         std::thread::spawn(move || {
@@ -271,7 +274,13 @@ impl Server {
         Ok(median(&samples))
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Result<Value> {
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The answer to a request; an error is one.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value> {
         self.last_id += 1;
         let id = self.last_id;
         self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
@@ -293,13 +302,17 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Its input ends first: those that notice take their debuggers with them.
+        let all = tree(self.child.id());
+        // Its input ends first: those that notice take with them what they started.
         drop(self.child.stdin.take());
         let ended =
             baton_tests::process::await_some(Duration::from_secs(2), || self.child.try_wait().ok().flatten());
         if ended.is_none() {
             let _ = self.child.kill();
             let _ = self.child.wait();
+        }
+        for pid in all.into_iter().skip(1).filter(|pid| is_alive(*pid)) {
+            kill9(pid);
         }
     }
 }

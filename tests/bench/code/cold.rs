@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use baton_tests::world::{WindowOptions, World};
 
-use super::{Client, Project, places, projects, world};
+use super::{Client, Project, projects, world};
 use crate::adapters::{ms, since};
+use crate::lsp::places;
 use crate::report::{Section, median, say};
 
 /// No further references for so long: it has read the project.
@@ -49,17 +50,17 @@ fn n_rounds(server: &str) -> usize {
 fn measure(world: &mut World, client: &Client, project: &Project) -> Result<Sides> {
     let spot = project.spot()?;
     // Also fills the caches of the machine and of tools that servers start.
-    let known = {
+    let n_references = {
         let mut server = project.straight(world)?;
         server.open(&spot.file)?;
-        server.settled_references(&spot, QUIET)?
+        places(&server.settled_references(&spot, QUIET)?).len()
     };
-    let mut sides = Sides { n_references: places(&known).len(), ..Sides::default() };
+    let mut sides = Sides { n_references, ..Sides::default() };
     for _ in 0..n_rounds(project.server) {
         project.forget();
-        sides.straight.push(straight(world, project, known.len())?);
+        sides.straight.push(straight(world, project, n_references)?);
         project.forget();
-        sides.baton.push(with_window(world, client, project, sides.n_references)?);
+        sides.baton.push(with_window(world, client, project, n_references)?);
     }
     Ok(sides)
 }

@@ -150,7 +150,7 @@ fn crate_folder(name: &str) -> Result<PathBuf> {
     Ok(Path::new(manifest).parent().context("a manifest lies in a folder")?.to_owned())
 }
 
-fn printed(command: &mut std::process::Command) -> Result<String> {
+pub(super) fn printed(command: &mut std::process::Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("{program} is needed"))?;
     ensure!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));

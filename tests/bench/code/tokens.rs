@@ -7,8 +7,9 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{Client, Used, n_tokens, open, p95, places, projects, spot, straight, world};
+use super::{Client, Used, n_tokens, open, p95, projects, spot, straight, world};
 use crate::adapters::{ms, since};
+use crate::lsp::places;
 use crate::report::{Section, median, say, verdict};
 
 /// Files that are measured.

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Client, Project, open, p95, places, projects, world};
+use super::{Client, Project, open, p95, projects, world};
 use crate::adapters::{ms, since};
+use crate::lsp::places;
 use crate::report::{Section, median, say};
 
 /// Rounds that count.
