@@ -49,7 +49,12 @@ pub(super) async fn install(adapter: &Adapter, options: &DebuggerOptions) -> Res
 
 /// Version of what Baton installed.
 pub(super) fn installed_version(adapter: &Adapter, shelf: &Shelf) -> Option<String> {
-    let text = fs::read_to_string(shelf.folder_of(&adapter.name)?.join(FACTS)).ok()?;
+    version_in(&shelf.folder_of(&adapter.name)?)
+}
+
+/// Version of what lies in a folder that [`place`] made.
+pub(super) fn version_in(folder: &Path) -> Option<String> {
+    let text = fs::read_to_string(folder.join(FACTS)).ok()?;
     let facts: Value = serde_json::from_str(&text).ok()?;
     facts["version"].as_str().map(str::to_owned)
 }

@@ -172,10 +172,23 @@ impl Force {
     }
 }
 
+/// What Baton installed, and what the table says now, when that is another version.
+fn outdated(spec: &ServerSpec, found: &Choice, places: &Places) -> Option<(String, String)> {
+    let own = places.installed.as_ref()?.join(&spec.name);
+    let package = spec.install.values().next()?.first()?;
+    let (_, pinned) = package.split_once("==").or_else(|| package.rsplit_once('@'))?;
+    let installed = parts::version_in(&own)?;
+    (found.path().starts_with(&own) && installed != pinned).then(|| (installed, pinned.to_owned()))
+}
+
 async fn install(specs: &[Arc<ServerSpec>], places: &Places, force: Force) -> Done {
     let mut n_failed = 0;
     for spec in specs {
-        if find(spec, places).is_some_and(|found| force.is_satisfied(spec, &found, places)) {
+        let found = find(spec, places);
+        let outdated = found.as_ref().and_then(|found| outdated(spec, found, places));
+        if let Some((installed, pinned)) = outdated {
+            note(&format!("{} {installed} is replaced by {pinned}", spec.name));
+        } else if found.is_some_and(|found| force.is_satisfied(spec, &found, places)) {
             note(&format!("{} is there already", spec.name));
             continue;
         }
@@ -276,4 +289,35 @@ async fn start(spec: &Arc<ServerSpec>, places: &Places) -> Result<(), String> {
     };
     let _ = std::fs::remove_dir_all(&folder);
     started
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn another_version_than_the_pinned_one_is_outdated() {
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().join("ty/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::fs::write(bin.join("ty"), "").unwrap();
+        std::fs::set_permissions(bin.join("ty"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let places = Places { installed: Some(folder.path().to_owned()), ..Places::default() };
+        let of_table = Table::open(&places);
+        let ty = of_table.specs().iter().find(|spec| spec.name == "ty").unwrap();
+        let pinned = ty.install["pip"][0].strip_prefix("ty==").unwrap();
+        let check = |version: &str| {
+            let facts = json!({"name": "ty", "version": version}).to_string();
+            std::fs::write(folder.path().join("ty/installed.json"), facts).unwrap();
+            outdated(ty, &find(ty, &places).unwrap(), &places)
+        };
+        assert_eq!(check("0.0.1"), Some(("0.0.1".to_owned(), pinned.to_owned())));
+        assert_eq!(check(pinned), None);
+        // One that is not ours is left alone.
+        let elsewhere = tempfile::tempdir().unwrap();
+        let others = Places { installed: Some(elsewhere.path().to_owned()), ..Places::default() };
+        assert_eq!(outdated(ty, &find(ty, &places).unwrap(), &others), None);
+    }
 }
