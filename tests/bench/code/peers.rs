@@ -19,6 +19,9 @@ use crate::report::{Section, median, say};
 /// How often each question is asked that counts.
 const N_TIMES: usize = 15;
 
+/// The arguments that ask for the uses of a symbol in a tree.
+type Arguments = fn(&Path, &Used) -> Result<Value>;
+
 /// A server, and how one asks it.
 struct Peer {
     name: &'static str,
@@ -27,7 +30,7 @@ struct Peer {
     /// Whatever has to lie in a tree before.
     prepare: fn(&Path) -> Result<()>,
     outline: (&'static str, fn(&str) -> Value),
-    references: (&'static str, fn(&Path, &Used) -> Result<Value>),
+    references: (&'static str, Arguments),
     /// How many its answer tells.
     count: fn(&str) -> usize,
 }
