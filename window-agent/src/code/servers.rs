@@ -3,10 +3,10 @@
 //!
 //! In a command line `{installed}` stands for the folder that Baton installed the server into.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use baton_link::home::HOME_VARIABLE;
 use serde::{Deserialize, Serialize};
@@ -216,14 +216,20 @@ fn find_program(spec: &ServerSpec, places: &Places, root: &Path, folder: &Path) 
 }
 
 /// Whether there is a program: rustup puts a name on the search path for every component that it knows of, installed
-/// or not.
+/// or not. It takes 10 ms to say so, at each call of a tool, so that what is there is remembered.
 fn is_program(path: &Path) -> bool {
-    match (path.canonicalize(), path.file_stem()) {
-        (Ok(real), Some(name)) if real.file_stem().is_some_and(|real| real == "rustup") => {
-            text_of(&real, &["which".as_ref(), name]).is_some_and(|said| Path::new(said.trim()).is_file())
-        }
-        _ => true,
+    static THERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let there = || THERE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (Ok(real), Some(name)) = (path.canonicalize(), path.file_stem()) else { return true };
+    if real.file_stem().is_none_or(|real| real != "rustup") || there().contains(path) {
+        return true;
     }
+    let said = text_of(&real, &["which".as_ref(), name]);
+    let is_there = said.is_some_and(|said| Path::new(said.trim()).is_file());
+    if is_there {
+        there().insert(path.to_owned());
+    }
+    is_there
 }
 
 fn read_config(path: &Path) -> Result<Option<Vec<ServerSpec>>, String> {
