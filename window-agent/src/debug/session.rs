@@ -211,6 +211,8 @@ pub(crate) struct Session {
     deadline: Option<(Instant, Ending)>,
     /// When to give up on the engine's requests up to this `seq`, which a resume has overtaken.
     overtaken: VecDeque<(Instant, i64)>,
+    /// When to ask for the pause of this thread again, of an adapter that loses some.
+    unheard_pause: Option<(Instant, i64)>,
     outputs: VecDeque<Output>,
 }
 
@@ -253,6 +255,7 @@ impl Session {
             terminated: false,
             deadline: None,
             overtaken: VecDeque::new(),
+            unheard_pause: None,
             outputs: VecDeque::new(),
         }
     }
@@ -284,7 +287,7 @@ impl Session {
                 self.send(command, arguments, Purpose::Ticket(ticket));
             }
             Input::Resume { thread_id, how } => self.on_resume(now, thread_id, how),
-            Input::Pause { thread_id } => self.on_pause(thread_id),
+            Input::Pause { thread_id } => self.on_pause(now, thread_id),
             Input::Reply { request_seq, command, result } => self.reply(request_seq, command, result),
             Input::Stop => self.on_stop(now),
         }
@@ -301,6 +304,7 @@ impl Session {
         while let Some((_, last_seq)) = self.overtaken.pop_front_if(|(at, _)| *at <= now) {
             self.give_up_asking(last_seq);
         }
+        self.pause_again(now);
         let due: Vec<u64> = self
             .captures
             .iter()
@@ -316,7 +320,8 @@ impl Session {
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let captures = self.captures.iter().map(|capture| capture.deadline);
         let overtaken = self.overtaken.front().map(|(at, _)| *at);
-        captures.chain(self.deadline.iter().map(|(at, _)| *at)).chain(overtaken).min()
+        let pause = self.unheard_pause.map(|(at, _)| at);
+        captures.chain(self.deadline.iter().map(|(at, _)| *at)).chain(overtaken).chain(pause).min()
     }
 
     /// The next thing to do.
@@ -406,7 +411,7 @@ impl Session {
                 self.send(self.kind.command(), arguments, Purpose::Start);
             }
             Purpose::Initialize => self.end(Ending::NotStarted(response.error_text())),
-            Purpose::Start if response.success => self.on_started(),
+            Purpose::Start if response.success => self.on_started(now),
             Purpose::Start => self.end(Ending::NotStarted(response.error_text())),
             Purpose::Breakpoints { ids, ticket } => self.on_breakpoints_answer(response, &ids, ticket),
             Purpose::ConfigurationDone if !response.success && self.started == Started::NotYet => {

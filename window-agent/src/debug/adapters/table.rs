@@ -77,6 +77,8 @@ pub(crate) struct Adapter {
     pub(crate) exceptions: Vec<String>,
     /// Fields of configurations that it calls otherwise.
     pub(crate) renames: BTreeMap<String, String>,
+    /// A pause that comes while a program begins can be lost.
+    pub(crate) loses_pauses: bool,
     /// How it wants hit conditions.
     pub(crate) hits: HitStyle,
     /// The context in which expressions are evaluated as expressions.

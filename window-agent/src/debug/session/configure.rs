@@ -1,6 +1,7 @@
 //! CORE: from the first message to the running program, and breakpoints of all kinds.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -35,10 +36,10 @@ impl Session {
         self.send("initialize", arguments, Purpose::Initialize);
     }
 
-    pub(super) fn on_started(&mut self) {
+    pub(super) fn on_started(&mut self, now: Instant) {
         self.started = Started::Yes;
         if let Some(thread_id) = self.pause_wanted.take() {
-            self.on_pause(thread_id);
+            self.on_pause(now, thread_id);
         }
         // Without debugging some adapters skip the configuration altogether.
         if self.no_debug && !self.initialized && self.phase == Phase::Starting {

@@ -16,6 +16,8 @@ use crate::debug::types::triggers::TriggerKind;
 
 /// How long stack and variables of a stop may take; after it the stop is told with what is there.
 const CAPTURE_GRACE: Duration = Duration::from_secs(5);
+/// How long a program may run after a pause until an adapter that loses some is asked again.
+const PAUSE_GRACE: Duration = Duration::from_secs(3);
 
 /// How a stopped thread goes on, as the adapter is told.
 #[derive(Clone, Debug, PartialEq)]
@@ -236,13 +238,22 @@ impl Session {
         }
     }
 
-    pub(super) fn on_pause(&mut self, thread_id: i64) {
+    pub(super) fn on_pause(&mut self, now: Instant, thread_id: i64) {
         if self.started == Started::NotYet {
             self.pause_wanted = Some(thread_id);
             return;
         }
         self.asked = Asked::Pause;
         self.send("pause", json!({"threadId": thread_id}), Purpose::Pause);
+        self.unheard_pause = Some((now + PAUSE_GRACE, thread_id)).filter(|_| self.adapter.loses_pauses);
+    }
+
+    /// A pause that came to nothing is asked for again; it is no other pause than the first.
+    pub(super) fn pause_again(&mut self, now: Instant) {
+        let Some((_, thread_id)) = self.unheard_pause.take_if(|(at, _)| *at <= now) else { return };
+        if self.phase == Phase::Running && self.asked == Asked::Pause {
+            self.on_pause(now, thread_id);
+        }
     }
 
     pub(super) fn on_resume_answer(&mut self, response: &Response, thread_id: i64, before: StoppedThreads) {

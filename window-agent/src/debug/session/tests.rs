@@ -729,6 +729,26 @@ fn reasons_are_read_in_the_light_of_what_was_asked() {
 }
 
 #[test]
+fn a_lost_pause_is_asked_for_again_until_the_program_stops() {
+    let handshake = [INITIALIZE, "event initialized", "ok 3", "ok 4", "ok 5", "ok 6", "ok 2"];
+    let pauses = |loses_pauses: bool, lines: &[&str]| {
+        let (mut driver, _) = play(&handshake, &[]);
+        let mut adapter = driver.session.adapter.clone();
+        adapter.loses_pauses = loses_pauses;
+        driver.session.adapter = Box::leak(Box::new(adapter));
+        lines.iter().for_each(|line| driver.line(line));
+        driver.text.matches(" pause ").count()
+    };
+    let paused = r#"event stopped {"reason": "pause", "threadId": 1}"#;
+    let lost = ["pause 1", "ok 7", "after 2999", "after 1", "ok 8", "after 3000"];
+    assert_eq!(pauses(true, &lost), 3);
+    assert_eq!(pauses(false, &lost), 1);
+    assert_eq!(pauses(true, &["pause 1", paused, "after 3000", "after 3000"]), 1);
+    assert_eq!(pauses(true, &["pause 1", paused, "continue 1", "after 3000"]), 1);
+    assert_eq!(pauses(true, &["pause 1", "event terminated", "after 3000"]), 1);
+}
+
+#[test]
 fn a_program_that_a_signal_ended_has_no_code_of_0() {
     let handshake = [INITIALIZE, "event initialized", "ok 3", "ok 4", "ok 5", "ok 6", "ok 2"];
     let crash = r#"event stopped {"reason": "signal", "threadId": 1}"#;
