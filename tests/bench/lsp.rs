@@ -14,7 +14,7 @@ use baton_tests::process::{await_some, is_alive, kill9, tree};
 use serde_json::{Value, json};
 
 /// Longest wait for an answer: a server may read a whole project first.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a server may take to end by itself.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How often a question is asked again that was not answered in full yet.
