@@ -55,15 +55,17 @@ test('a breakpoint that the user sets is known to the client, hit, and removed a
     assert.equal(done.status, 'completed', JSON.stringify(done));
 });
 
-test('the user presses stop while the client waits: interrupted', async () => {
-    await idle();
-    const waiting = client.call('start_debugging', { configuration_name: 'wait' });
-    await window.toolbar().waitFor();
-    await window.press('stop');
-    const answer = await waiting;
-    assert.equal(answer.status, 'interrupted', JSON.stringify(answer));
-    await until('the session is over', () => editor.status().windows[0].debug_sessions.length === 0);
-});
+for (const name of ['wait', 'wait.js']) {
+    test(`the user presses stop while the client waits for ${name}: interrupted`, async () => {
+        await idle();
+        const waiting = client.call('start_debugging', { configuration_name: name });
+        await until('it runs', async () => /waiting/.test((await client.call('debug', { action: 'output' })).output));
+        await window.press('stop');
+        const answer = await waiting;
+        assert.equal(answer.status, 'interrupted', JSON.stringify(answer));
+        await until('the session is over', () => editor.status().windows[0].debug_sessions.length === 0);
+    });
+}
 
 test('the user presses continue while the client does not wait', async () => {
     const set = await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });

@@ -381,6 +381,41 @@ mod tests {
     }
 
     #[test]
+    fn an_editor_has_a_say_in_functions_alone() {
+        let mut breakpoints = Breakpoints::default();
+        let hits =
+            |name: &str, text: &str| SetTrigger { hit_condition: Some(text.to_owned()), ..function(name) };
+        let kept = breakpoints.set_trigger(hits("kept", "> 2"), 0);
+        breakpoints.set_trigger(function("gone"), 0);
+        let unheard = breakpoints.set_trigger(function("unheard"), 0);
+        let other = breakpoints.set_trigger(exception("raised", None), 0);
+        let not_yet = BTreeSet::from([Place::Function("unheard".to_owned())]);
+        let heard = || vec![hits("kept", ">2"), function("users")];
+        assert!(breakpoints.replace_functions(heard(), &not_yet));
+        let ids: Vec<i64> = breakpoints.triggers().iter().map(|known| known.id).collect();
+        assert_eq!(ids, [kept, unheard, other, 5]);
+        let known = breakpoints.find_trigger(kept).unwrap();
+        assert_eq!(known.hit_condition.as_deref(), Some("> 2"), "as it was asked for");
+        assert!(!breakpoints.replace_functions(heard(), &not_yet), "nothing is new");
+        assert!(breakpoints.replace_functions(vec![hits("kept", ">3")], &BTreeSet::new()));
+        let known = breakpoints.find_trigger(kept).unwrap();
+        assert_eq!(known.hit_condition.as_deref(), Some(">3"), "the user changed it");
+    }
+
+    #[test]
+    fn a_choice_of_exceptions_is_said_for_any_adapter() {
+        let mut breakpoints = Breakpoints::default();
+        let choice =
+            |breakpoints: &Breakpoints| breakpoints.exception_choice().map(|all| json!(all).to_string());
+        assert_eq!(choice(&breakpoints), None, "each adapter chooses");
+        breakpoints.set_exceptions(Some(vec![exception("all", None), exception("raised", Some("x"))]));
+        let both = r#"{"filterOptions":[{"condition":"x","filterId":"raised"}],"filters":["all"]}"#;
+        assert_eq!(choice(&breakpoints).as_deref(), Some(both));
+        breakpoints.set_exceptions(Some(Vec::new()));
+        assert_eq!(choice(&breakpoints).as_deref(), Some(r#"{"filterOptions":[],"filters":[]}"#));
+    }
+
+    #[test]
     fn data_and_instructions_stay_in_their_session() {
         let data = |access| SetTrigger {
             trigger: Trigger::Data { data_id: "x".to_owned(), access },

@@ -3,9 +3,10 @@
 //! VS Code starts the sessions, hands the adapter its breakpoints and shows the user where the program stands; the
 //! engine gets the same conversation as from an adapter of its own. What the user does meanwhile is told as events.
 
+mod breakpoints;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use baton_proto::shim::{
     EditorRequest, EditorSessionRef, EditorStart, Problem, RequestInEditor, StartInEditor, StopInEditor,
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use self::breakpoints::{Place, Virtual, Waiting};
 use crate::debug::dap::{Incoming, Response};
 use crate::debug::editor::{Editor, EditorEvent};
 use crate::debug::error::DebugError;
@@ -23,17 +25,14 @@ use crate::debug::host::direct::{FromHost, Inbox};
 use crate::paths::{self, Given};
 
 /// Of a start whose adapter VS Code did not come to.
-const UNREACHED: &str = "VS Code did not reach the debug adapter, and its own message in the window says why; \
-                         an attach needs a program that listens at its address";
+const UNREACHED: &str = "VS Code did not reach the debug adapter: its own message in the window says why, or the user \
+                         pressed stop; an attach needs a program that listens at its address";
 
 /// How the types of js-debug's own sessions begin: the first child of one is the program itself.
 const JS_DEBUG_TYPES: &str = "pwa-";
 
 /// Requests of the engine that wait here; it sends a handful at a time.
 const MAX_REQUESTS: usize = 1_024;
-/// How long VS Code may take to hand a changed breakpoint to the adapter; afterwards it is told as it stands.
-const BIND_GRACE: Duration = Duration::from_millis(400);
-
 /// What a session of the engine is in the editor.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
@@ -55,26 +54,6 @@ impl Target {
     pub(crate) fn is_users(&self) -> bool {
         matches!(self, Self::Begun { is_users: true, .. })
     }
-}
-
-/// A place of a breakpoint: file, line, column. That of a function has its name for a file, and no line.
-type Place = (PathBuf, i64, Option<i64>);
-/// Lines count from 1.
-const NO_LINE: i64 = 0;
-
-/// A breakpoint as the engine knows it through us.
-#[derive(Clone, Debug)]
-struct Virtual {
-    id: i64,
-    /// What the adapter made of it; `None` until it said so.
-    bound: Option<Value>,
-}
-
-/// A `setBreakpoints` of the engine that waits for the adapter's word.
-struct Waiting {
-    request_seq: i64,
-    places: Vec<Place>,
-    until: tokio::time::Instant,
 }
 
 #[derive(Deserialize)]
@@ -156,6 +135,8 @@ impl Host {
             Target::Begun { session, .. } => Some(session.clone()),
             Target::Start(_) => None,
         };
+        // What the user started may run for long already.
+        let is_configured = target.is_users();
         Self {
             editor,
             target,
@@ -167,7 +148,7 @@ impl Host {
             last_id: 0,
             asked: BTreeMap::new(),
             is_initialized: false,
-            is_configured: false,
+            is_configured,
             has_exceptions: false,
             has_failed: false,
             waiting: Vec::new(),
@@ -198,9 +179,8 @@ impl Host {
         }
     }
 
-    /// Answered when the adapter answers the editor.
+    /// Answered when the adapter answers the editor, which it has done when the user started it.
     async fn on_launch(&mut self, seq: i64, start_failed: mpsc::Sender<Problem>) {
-        // What the user started may run for long already.
         if self.target.is_users() {
             return self.respond(seq, Ok(Value::Null)).await;
         }
@@ -281,46 +261,6 @@ impl Host {
             self.respond(seq, Ok(Value::Null)).await;
         } else {
             self.pass_on(seq, "setExceptionBreakpoints".to_owned(), arguments).await;
-        }
-    }
-
-    /// VS Code has been told already and tells the adapter; here the engine is told what came of it.
-    async fn on_set_breakpoints(&mut self, request_seq: i64, arguments: &Value) {
-        let path = arguments["source"]["path"].as_str().map(PathBuf::from);
-        let wanted = arguments["breakpoints"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let places: Vec<Place> = wanted.iter().map(|wanted| place_of(path.as_deref(), wanted)).collect();
-        for place in &places {
-            self.virtual_at(place.clone());
-        }
-        let is_other = |place: &Place| match &path {
-            Some(path) => place.0 != *path || place.1 == NO_LINE,
-            None => place.1 != NO_LINE,
-        };
-        self.breakpoints.retain(|place, _| is_other(place) || places.contains(place));
-        let grace = if self.is_configured { BIND_GRACE } else { Duration::ZERO };
-        let until = tokio::time::Instant::now() + grace;
-        self.waiting.push(Waiting { request_seq, places, until });
-        self.drive_waiting().await;
-    }
-
-    /// Answers what the adapter has spoken about, or what waited long enough.
-    async fn drive_waiting(&mut self) {
-        let now = tokio::time::Instant::now();
-        for waiting in std::mem::take(&mut self.waiting) {
-            let known: Vec<Option<&Virtual>> =
-                waiting.places.iter().map(|place| self.breakpoints.get(place)).collect();
-            let is_settled = known.iter().all(|known| known.is_none_or(|known| known.bound.is_some()));
-            if !is_settled && waiting.until > now {
-                self.waiting.push(waiting);
-                continue;
-            }
-            let to_body = |known: &Virtual| {
-                let mut body = known.bound.clone().unwrap_or_else(|| json!({"verified": false}));
-                body["id"] = json!(known.id);
-                body
-            };
-            let bodies: Vec<Value> = known.into_iter().flatten().map(to_body).collect();
-            self.respond(waiting.request_seq, Ok(json!({"breakpoints": bodies}))).await;
         }
     }
 
@@ -418,26 +358,6 @@ impl Host {
         self.event(event, body).await;
     }
 
-    /// What the adapter made of the breakpoints that VS Code handed to it.
-    async fn on_adapter_breakpoints(&mut self, response: &Response) {
-        let Some(asked) = self.asked.remove(&response.request_seq) else { return };
-        let path = asked["source"]["path"].as_str().and_then(plain_path);
-        let wanted = asked["breakpoints"].as_array().cloned().unwrap_or_default();
-        let bound = response.body["breakpoints"].as_array().cloned().unwrap_or_default();
-        for (wanted, mut body) in wanted.iter().zip(bound) {
-            let place = place_of(path.as_deref(), wanted);
-            let Some(known) = self.find_mut(&place) else { continue };
-            let id = known.id;
-            known.bound = Some(body.clone());
-            if let Some(theirs) = body["id"].as_i64() {
-                self.ours.insert(theirs, id);
-            }
-            body["id"] = json!(id);
-            self.event("breakpoint", json!({"reason": "changed", "breakpoint": body})).await;
-        }
-        self.drive_waiting().await;
-    }
-
     /// A request of the editor: ours, which it sends for us, or the user's.
     async fn on_editor(&mut self, message: &Value) {
         let command = message["command"].as_str().unwrap_or_default();
@@ -482,19 +402,6 @@ impl Host {
         }
     }
 
-    /// VS Code gives a breakpoint without a column one when it hands it over.
-    fn find_mut(&mut self, (path, line, column): &Place) -> Option<&mut Virtual> {
-        let exact = (path.clone(), *line, *column);
-        let key = if self.breakpoints.contains_key(&exact) { exact } else { (path.clone(), *line, None) };
-        self.breakpoints.get_mut(&key)
-    }
-
-    fn virtual_at(&mut self, place: Place) {
-        let next_id = self.last_id + 1;
-        let known = self.breakpoints.entry(place).or_insert(Virtual { id: next_id, bound: None });
-        self.last_id = self.last_id.max(known.id);
-    }
-
     async fn respond(&self, request_seq: i64, result: Result<Value, String>) {
         self.inbox.tell(FromHost::Message(to_response(request_seq, result))).await;
     }
@@ -515,17 +422,6 @@ fn is_resume(command: &str) -> bool {
     const RESUMES: [&str; 8] =
         ["continue", "next", "stepIn", "stepOut", "stepBack", "reverseContinue", "goto", "restartFrame"];
     RESUMES.contains(&command)
-}
-
-/// Where a breakpoint in a file is, or on a function.
-fn place_of(path: Option<&Path>, breakpoint: &Value) -> Place {
-    match path {
-        Some(path) => {
-            let line = breakpoint["line"].as_i64().unwrap_or_default();
-            (path.to_owned(), line, breakpoint["column"].as_i64())
-        }
-        None => (PathBuf::from(breakpoint["name"].as_str().unwrap_or_default()), NO_LINE, None),
-    }
 }
 
 fn plain_path(text: &str) -> Option<PathBuf> {
