@@ -7,6 +7,7 @@ mod breakpoints;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use baton_proto::shim::{
     EditorRequest, EditorSessionRef, EditorStart, Problem, RequestInEditor, StartInEditor, StopInEditor,
@@ -27,6 +28,9 @@ use crate::paths::{self, Given};
 /// Of a start whose adapter VS Code did not come to.
 const UNREACHED: &str = "VS Code did not reach the debug adapter: its own message in the window says why, or the user \
                          pressed stop; an attach needs a program that listens at its address";
+
+/// How long the adapter's own words may come after VS Code's, which do not say why.
+const WORDS_GRACE: Duration = Duration::from_millis(300);
 
 /// How the types of js-debug's own sessions begin: the first child of one is the program itself.
 const JS_DEBUG_TYPES: &str = "pwa-";
@@ -196,6 +200,9 @@ impl Host {
                 }
             };
             if let Some(problem) = failure {
+                if problem.code == "start_failed" {
+                    tokio::time::sleep(WORDS_GRACE).await;
+                }
                 let _ = start_failed.send(problem).await;
             }
         });
