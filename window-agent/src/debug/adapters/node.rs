@@ -90,6 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "the process is the test's own")]
     async fn a_process_that_awaits_no_debugger_is_left_alone() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let error = open_inspector(child.id()).await.unwrap_err();
