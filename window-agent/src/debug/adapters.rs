@@ -257,7 +257,7 @@ fn request_kind(configuration: &Map<String, Value>) -> Result<StartKind, DebugEr
     }
 }
 
-/// The same for js-debug, which says in any window what tells nothing.
+/// The same for js-debug, which VS Code always has.
 fn editor_of_js(options: &DebuggerOptions) -> Result<&'static Adapter, DebugError> {
     static EDITOR_OF_JS: OnceLock<Adapter> = OnceLock::new();
     let Some(known) = Table::load(&options.shelf)?.find("js-debug") else { return Ok(&EDITOR) };

@@ -298,11 +298,12 @@ impl Adapter {
         Self { name: "VS Code".to_owned(), types: vec!["vscode".to_owned()], ..Self::default() }
     }
 
-    /// The same for an adapter that is known to say in any window what tells nothing.
+    /// The same for an adapter whose ways are known, in any window.
     pub(crate) fn editor_of(known: &Self) -> Self {
         Self {
             stderr_noise: known.stderr_noise.clone(),
             tells_command_line: known.tells_command_line,
+            loses_pauses: known.loses_pauses,
             ..Self::editor()
         }
     }
