@@ -52,14 +52,8 @@ async fn is_ready_at_once(kind: Kind) {
         place.ok("lcp_get_outline", json!({"file_path": file(n, n), "timeout": 60})).await;
     }
     let warm = begun.elapsed() / 20;
-    let begun = Instant::now();
     let arguments = json!({"symbol_name": "f_1_1", "context_file": file(1, 1), "timeout": PATIENCE_S});
     let references = place.call("lcp_find_references", arguments).await;
-    println!(
-        "{}: first {first:?}, warm {warm:?}, references {:?} {references}",
-        kind.server,
-        begun.elapsed()
-    );
     // It is defined and used there, and used in the next file, which first says where it is from.
     let n_lines = if kind.extension == "go" { 3 } else { 4 };
     let is_complete = references["total"] == n_lines;
