@@ -19,7 +19,7 @@ const N_LINES: usize = 100_000;
 const N_IN_A_TURN: usize = 1000;
 /// How often it is asked whether all has come.
 const LOOK: Duration = Duration::from_millis(20);
-/// Bytes of what a session printed that are kept; see `window-agent/src/debug/output.rs`.
+/// What the output of a session may cost, kept and on its way; see `window-agent/src/debug/output.rs`.
 const RING_KIB: u64 = 1024;
 /// Steps in a quiet program.
 const N_QUIET: usize = 40;
@@ -102,7 +102,7 @@ fn section(all: &[Found]) -> Section {
                 "A child of the program prints {N_LINES} lines in some two seconds; the program is stepped meanwhile. Third session of each adapter in one window."
             ),
             format!(
-                "A step then: at most {MORE} x its quiet time. The agent's memory, from the stop before the flood to its end: at most the {RING_KIB} KiB of what a session printed that are kept."
+                "A step then: at most {MORE} x its quiet time. The agent's memory, from the stop before the flood to its end: at most the {RING_KIB} KiB that a session's output may cost, 960 of them for what is kept."
             ),
         ],
         columns: vec![

@@ -5,8 +5,12 @@ use std::collections::VecDeque;
 use crate::debug::types::OutputTail;
 use crate::debug::types::control::{Category, OutputEntry, OutputPage};
 
+/// What the output of a session may cost in memory.
+const MAX_COST: usize = 1024 * 1024;
+/// Of it, for messages on their way here and for what the allocator cannot use.
+const ON_THE_WAY: usize = 64 * 1024;
 /// Bytes kept of what a session printed, with what keeping them costs.
-const MAX_KEPT: usize = 1024 * 1024;
+const MAX_KEPT: usize = MAX_COST - ON_THE_WAY;
 /// Longest piece; pieces fall out whole.
 const MAX_PIECE: usize = 8 * 1024;
 /// What a piece costs besides its text.
