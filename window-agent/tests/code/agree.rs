@@ -1,13 +1,12 @@
 //! Every server on real sources: what it tells an independent client is what the tools tell.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::oracle::{Oracle, files, library, outlines_agree, references};
+use crate::oracle::{Oracle, files, library, outlines_agree, places_of, references};
 use crate::place::{Place, servers};
 
 /// Indexing on a busy machine.
@@ -68,18 +67,6 @@ async fn agree(server: &str, place: &Place, language: (&str, &str), names: &[(&s
         }
     }
     n_symbols
-}
-
-/// File and line of each reference.
-fn places_of(answer: &Value) -> BTreeSet<(String, u64)> {
-    let told = answer["data"].as_array().into_iter().flatten();
-    let mut all: BTreeSet<(String, u64)> = told
-        .map(|entry| (entry["file"].as_str().unwrap().to_owned(), entry["line"].as_u64().unwrap()))
-        .collect();
-    for (file, lines) in answer["more"].as_object().into_iter().flatten() {
-        all.extend(lines.as_array().unwrap().iter().map(|line| (file.clone(), line.as_u64().unwrap())));
-    }
-    all
 }
 
 async fn python(server: &str) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::place::{Place, halt, until_asked};
+use crate::place::{Place, halt, signal, until_asked};
 
 struct Language {
     server: &'static str,
@@ -125,13 +125,6 @@ async fn crash_in_the_middle_of_a_request(place: &Place, language: &Language) {
         }
         assert!(Instant::now() < until, "{pids:?} became {now:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-fn signal(pids: &[i32], signal: Signal) {
-    for pid in pids {
-        // One that has ended meanwhile was nobody's server.
-        let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(*pid).unwrap(), signal);
     }
 }
 

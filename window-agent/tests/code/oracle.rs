@@ -195,6 +195,18 @@ pub(crate) async fn references(
     Some(found.as_array().into_iter().flatten().map(place).collect())
 }
 
+/// File and line of each reference.
+pub(crate) fn places_of(answer: &Value) -> BTreeSet<(String, u64)> {
+    let told = answer["data"].as_array().unwrap().iter();
+    let mut all: BTreeSet<(String, u64)> = told
+        .map(|entry| (entry["file"].as_str().unwrap().to_owned(), entry["line"].as_u64().unwrap()))
+        .collect();
+    for (file, lines) in answer["more"].as_object().into_iter().flatten() {
+        all.extend(lines.as_array().unwrap().iter().map(|line| (file.clone(), line.as_u64().unwrap())));
+    }
+    all
+}
+
 /// Every reference, by file and line, is the server's own.
 async fn references_agree(
     place: &Place,
@@ -209,13 +221,7 @@ async fn references_agree(
         json!({"symbol_name": name, "context_file": file, "line": line, "limit": 10, "timeout": 60});
     let answer = place.ok("lcp_find_references", arguments).await;
     assert_eq!(answer["freshness"], "settled");
-    let mut ours = BTreeSet::new();
-    for entry in answer["data"].as_array().unwrap() {
-        ours.insert((entry["file"].as_str().unwrap().to_owned(), entry["line"].as_u64().unwrap()));
-    }
-    for (file, lines) in answer["more"].as_object().into_iter().flatten() {
-        ours.extend(lines.as_array().unwrap().iter().map(|line| (file.clone(), line.as_u64().unwrap())));
-    }
+    let ours = places_of(&answer);
     assert_eq!(ours, theirs, "{name}");
     ours.len()
 }

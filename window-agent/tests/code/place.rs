@@ -148,6 +148,13 @@ fn parent_of(pid: i32) -> i32 {
     stat(&format!("/proc/{pid}/stat")).get(1).and_then(|parent| parent.parse().ok()).unwrap_or_default()
 }
 
+pub(crate) fn signal(pids: &[i32], signal: Signal) {
+    for pid in pids {
+        // One that has ended meanwhile was nobody's server.
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(*pid).unwrap(), signal);
+    }
+}
+
 /// Stops these processes, and returns when they are.
 pub(crate) async fn halt(pids: &[i32]) {
     let is_halted = |pid: &i32| {
@@ -156,9 +163,7 @@ pub(crate) async fn halt(pids: &[i32]) {
             .map(|task| stat(&task.path().join("stat").display().to_string()))
             .all(|stat| stat.first().is_none_or(|state| state == "T"))
     };
-    for pid in pids {
-        let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(*pid).unwrap(), Signal::STOP);
-    }
+    signal(pids, Signal::STOP);
     until("they are stopped", || pids.iter().all(is_halted)).await;
 }
 
