@@ -4,6 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`outline`], [`references`], [`diagnostics`], [`navigate`], [`change`], [`complete`], [`actions`] | the verbs |
+//! | `left_out` | references that a server does not tell |
 //! | [`editor`] | VS Code as a server, and what its user has not saved |
 //! | [`servers`] | which server serves a file, as data |
 //! | [`server`] | one server: its task, CORE: its life, its documents |
@@ -19,6 +20,7 @@ pub mod diagnostics;
 pub mod editor;
 pub mod edits;
 pub mod files;
+mod left_out;
 pub mod lsp;
 pub mod navigate;
 pub mod outline;

@@ -35,5 +35,6 @@ mod process;
 pub mod report;
 pub mod shim;
 pub mod tools;
+mod walk;
 pub mod window;
 pub mod workspace;

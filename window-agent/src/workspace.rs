@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ignore::WalkBuilder;
 use serde_json::Value;
 
 use crate::launch_config::variables::{Folder, VariableProblem, Variables};
 use crate::launch_config::{self, LaunchFile, LaunchProblem, env_file};
 use crate::paths::{self, Fit, Given};
 use crate::tools::{Object, ToolError, arguments};
+use crate::walk::walk;
 
 /// Most files a search looks at.
 const MAX_WALKED: usize = 100_000;
@@ -122,14 +122,10 @@ impl Workspace {
 
     /// The files in the folders whose path ends so, of the best fit there is. What .gitignore names is left out.
     fn search(&self, wanted: &Path) -> Vec<PathBuf> {
-        let Some(first) = self.folders.first() else { return Vec::new() };
-        let mut walk = WalkBuilder::new(&first.path);
-        for folder in &self.folders[1..] {
-            walk.add(&folder.path);
-        }
+        let folders: Vec<PathBuf> = self.folders.iter().map(|folder| folder.path.clone()).collect();
         let started = Instant::now();
         let mut found: Vec<(Fit, PathBuf)> = Vec::new();
-        for entry in walk.require_git(false).build().take(MAX_WALKED).flatten() {
+        for entry in walk(&folders, &folders).take(MAX_WALKED) {
             if started.elapsed() > MAX_WALK {
                 break;
             }

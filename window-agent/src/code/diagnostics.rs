@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ignore::WalkBuilder;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,6 +15,7 @@ use super::{
     CodeIndex, Freshness, Subject, ask_settled, closing, files, freshness_of, server_error, wait_settled,
 };
 use crate::tools::ToolError;
+use crate::walk;
 use crate::workspace::Workspace;
 
 /// Files that are asked about one by one, when a server cannot be asked for the whole project.
@@ -143,7 +143,7 @@ impl CodeIndex {
         let found = tokio::task::spawn_blocking(move || {
             let mut counted: Vec<(usize, String, PathBuf, PathBuf)> = Vec::new();
             for folder in workspace.folders() {
-                for path in source_files(&folder.path).take(MAX_COUNTED) {
+                for path in walk::files(std::slice::from_ref(&folder.path)).take(MAX_COUNTED) {
                     let specs = index.table().specs();
                     let language = specs.iter().find_map(|spec| spec.language_of(&path));
                     let Some(language) = language.map(str::to_owned) else { continue };
@@ -204,25 +204,18 @@ impl CodeIndex {
 
     /// The files of the project that a server serves.
     async fn own_files(&self, server: &Server, workspace: &Workspace) -> Result<Vec<Snapshot>, ToolError> {
-        let spec = self.table().specs().iter().find(|spec| *spec.name == *server.name).cloned();
-        let Some(spec) = spec else { return Ok(Vec::new()) };
+        let Some(spec) = self.spec_of(server) else { return Ok(Vec::new()) };
         let root = server.root.to_path_buf();
         let is_in_window = workspace.folders().iter().any(|folder| root.starts_with(&folder.path));
         if !is_in_window {
             return Ok(Vec::new());
         }
         let read = tokio::task::spawn_blocking(move || {
-            let own = source_files(&root).filter(|path| spec.language_of(path).is_some());
+            let own = walk::files(&[root]).filter(|path| spec.language_of(path).is_some());
             own.take(MAX_FILES + 1).filter_map(|path| files::read(&path).ok()).collect()
         });
         read.await.map_err(|_| closing())
     }
-}
-
-fn source_files(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let walk = WalkBuilder::new(folder).require_git(false).build();
-    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    files.map(ignore::DirEntry::into_path)
 }
 
 /// The problems of the first of these files, as soon as the server has looked at its newest text.

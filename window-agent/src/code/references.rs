@@ -1,20 +1,21 @@
 //! Where a symbol is used, in the whole project.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ignore::WalkBuilder;
 use serde_json::{Value, json};
 
 use super::lsp::{self, Location, Position};
 use super::outline::{Outline, not_found};
 use super::server::{Agreed, Ask, Server};
+use super::servers::ServerSpec;
 use super::symbols::{self, Match};
 use super::text::{Encoding, Text};
-use super::{CodeIndex, Freshness, Source, Subject, closing, files, search, server_error};
+use super::{CodeIndex, Freshness, Source, Subject, closing, files, left_out, search, server_error};
 use crate::tools::ToolError;
+use crate::walk;
 use crate::workspace::Workspace;
 
 /// Places in the context file whose definitions are looked up to learn what a name means there.
@@ -96,8 +97,16 @@ impl CodeIndex {
             json!({"context": {"includeDeclaration": wanted.with_declaration}}),
         );
         let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
-        let found = lsp::locations(&answered.result);
+        let mut found = lsp::locations(&answered.result);
         let encoding = answered.agreed.encoding;
+        let mut note = self.what_is_not_searched(&server);
+        if let Some(spec) = self.spec_of(&server).filter(|spec| spec.leaves_out_references) {
+            let about = (&outline.subject, target.position);
+            let how = (encoding, wanted.with_declaration);
+            let left_out = left_out::look((&server, spec), about, &found, how, deadline).await;
+            note = note.or_else(|| left_out.note(&server.name));
+            found.extend(left_out.found);
+        }
         let (subject, n_texts) = (outline.subject.clone(), wanted.n_texts);
         let told = tokio::task::spawn_blocking(move || tell(found, encoding, &subject, n_texts));
         Ok(References {
@@ -106,13 +115,18 @@ impl CodeIndex {
             all: told.await.map_err(|_| closing())?,
             source: Source::Server(server.name.clone()),
             freshness: outline.subject.freshness(freshness),
-            note: self.what_is_not_searched(&server),
+            note,
         })
+    }
+
+    /// The server's line of the table.
+    pub(super) fn spec_of(&self, server: &Server) -> Option<Arc<ServerSpec>> {
+        self.table().specs().iter().find(|spec| *spec.name == *server.name).cloned()
     }
 
     /// Some servers know only the files that were opened, unless the project says how it is built.
     fn what_is_not_searched(&self, server: &Server) -> Option<String> {
-        let spec = self.table().specs().iter().find(|spec| *spec.name == *server.name)?;
+        let spec = self.spec_of(server)?;
         let has = |file: &String| server.root.join(file).exists();
         if spec.index_needs.is_empty() || spec.index_needs.iter().any(has) {
             return None;
@@ -309,21 +323,12 @@ async fn text_references(
 }
 
 fn search_folders(folders: &[PathBuf], word: &str, n_texts: usize) -> (Vec<Reference>, bool) {
-    let Some((first, rest)) = folders.split_first() else { return (Vec::new(), false) };
-    let mut walk = WalkBuilder::new(first);
-    rest.iter().for_each(|folder| {
-        walk.add(folder);
-    });
-    walk.require_git(false).sort_by_file_path(Path::cmp);
     let mut all = Vec::new();
-    for (n_files, entry) in walk.build().flatten().enumerate() {
+    for (n_files, path) in walk::files(folders).enumerate() {
         if n_files >= MAX_TEXT_FILES || all.len() >= MAX_TEXT_HITS {
             return (all, true);
         }
-        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-            continue;
-        }
-        let Ok(snapshot) = files::read(entry.path()) else { continue };
+        let Ok(snapshot) = files::read(&path) else { continue };
         let text = &snapshot.text;
         let mut last_line = None;
         for at in search::words(text.as_str(), word) {
@@ -333,7 +338,7 @@ fn search_folders(folders: &[PathBuf], word: &str, n_texts: usize) -> (Vec<Refer
             }
             let shown = (all.len() < n_texts).then(|| text_at(text, place.line));
             all.push(Reference {
-                file: entry.path().to_owned(),
+                file: path.clone(),
                 line: place.line + 1,
                 column: place.character + 1,
                 text: shown,

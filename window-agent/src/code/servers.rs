@@ -43,6 +43,9 @@ pub struct ServerSpec {
     /// Whether it builds an index first, so that early answers can miss something.
     #[serde(default)]
     pub indexes: bool,
+    /// Whether its answers leave out references, so that each place of the name is asked about too.
+    #[serde(default)]
+    pub leaves_out_references: bool,
     /// Files, one of which it needs to know of files that nobody opened.
     #[serde(default)]
     pub index_needs: Vec<String>,

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use ignore::WalkBuilder;
 use notify::event::{ModifyKind, RenameMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::{Notify, oneshot};
 use tracing::{debug, warn};
 
 use super::server::{ChangeKind, FileChange};
+use crate::walk::walk;
 
 /// Folders that are watched; inotify's usual limit is several times as high, and others need some too.
 const MAX_WATCHED: usize = 20_000;
@@ -23,10 +23,6 @@ const MAX_WATCHED: usize = 20_000;
 const BARRIER_LIMIT: Duration = Duration::from_secs(1);
 /// Files change while the folders are walked; so much is looked back.
 const LOOK_BACK: Duration = Duration::from_secs(1);
-/// Never watched, whatever `.gitignore` says.
-const NEVER: [&str; 2] = ["node_modules", "__pycache__"];
-/// A folder with this file can be made again, says who made it: cargo in `target`, and others.
-const CACHE_MARK: &str = "CACHEDIR.TAG";
 
 #[derive(Default)]
 struct State {
@@ -93,19 +89,8 @@ impl Watch {
 
     /// Watches all folders below, and notes files changed since. False when some are not watched.
     fn walk(&self, folders: &[PathBuf], since: SystemTime, kind: ChangeKind) -> bool {
-        let Some((first, rest)) = folders.split_first() else { return true };
-        let mut walk = WalkBuilder::new(first);
-        rest.iter().for_each(|folder| {
-            walk.add(folder);
-        });
-        let opened = self.folders.clone();
-        let is_open = move |path: &Path| opened.iter().any(|folder| folder == path);
-        walk.require_git(false).filter_entry(move |entry| {
-            !NEVER.iter().any(|never| entry.file_name() == *never)
-                && (is_open(entry.path()) || !entry.path().join(CACHE_MARK).exists())
-        });
         let (mut n_watched, mut is_whole) = (0, true);
-        for entry in walk.build().flatten() {
+        for entry in walk(folders, &self.folders) {
             let Some(file_type) = entry.file_type() else { continue };
             if file_type.is_dir() {
                 n_watched += 1;

@@ -1,5 +1,6 @@
 //! Every server on real sources: what it tells an independent client is what the tools tell.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -148,6 +149,47 @@ async fn rust_analyzer() {
         [("control.rs", "pub enum WindowState", "WindowState"), ("shim.rs", "pub struct Problem", "Problem")];
     let n_symbols = agree("rust-analyzer", &place, ("rs", "rust"), &names).await;
     assert!(n_symbols > 300, "{n_symbols}");
+}
+
+/// With the crates that it is built with, where the server's own answer leaves out some places.
+#[tokio::test]
+async fn rust_analyzer_leaves_nothing_out() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let lines = manifest.lines().map(|line| match line.split(' ').next() {
+        Some("members") => "members = [\"proto\"]",
+        Some("default-members") => "",
+        _ => line,
+    });
+    let manifest = lines.collect::<Vec<_>>().join("\n");
+    let lock = std::fs::read_to_string(root.join("Cargo.lock")).unwrap();
+    let mut all = vec![root.join("proto/Cargo.toml")];
+    files(&root.join("proto"), "rs", &mut all);
+    let place = copied("rust-analyzer", root, &all, &[("Cargo.toml", &manifest), ("Cargo.lock", &lock)]);
+    let file = "proto/src/discovery.rs";
+    let text = std::fs::read_to_string(place.root.join(file)).unwrap();
+    let mut is_own = false;
+    let mut expected = BTreeSet::new();
+    for (line, number) in text.lines().zip(1..) {
+        is_own = (is_own && line != "}") || line == "impl Secret {";
+        let has = |name: &str| {
+            let words = line.split(|char: char| !char.is_alphanumeric() && char != '"');
+            words.into_iter().any(|word| word == name)
+        };
+        if !line.trim_start().starts_with("//") && (has("Secret") || (is_own && has("Self"))) {
+            expected.insert((file.to_owned(), number));
+        }
+    }
+    assert!(expected.len() > 10, "{expected:?}");
+    let arguments =
+        json!({"symbol_name": "Secret", "context_file": file, "limit": 0, "timeout": PATIENCE.as_secs()});
+    let answer = place.ok("lcp_find_references", arguments).await;
+    assert_eq!(answer["freshness"], "settled", "{answer}");
+    assert_eq!(places_of(&answer), expected, "{answer}");
+    let arguments =
+        json!({"symbol_name": "Secret", "context_file": file, "include_declaration": false, "limit": 0});
+    let answer = place.ok("lcp_find_references", arguments).await;
+    assert_eq!(places_of(&answer).len(), expected.len() - 1, "{answer}");
 }
 
 /// Packages of Go's own library that take nothing from inside of it.
