@@ -99,6 +99,8 @@ pub enum Freshness {
     Settled,
     /// The server is still reading the project: something may be missing.
     Indexing(String),
+    /// The server could not take all of the project in: something may be missing until that is mended.
+    Incomplete(String),
     /// The server has not looked at the newest text yet.
     Stale,
 }
@@ -348,7 +350,8 @@ async fn ask_settled(
         let freshness = freshness_of(server);
         // What it does not know yet a server refuses, too.
         let may_change = matches!(answered, Ok(_) | Err(ServerError::Refused { .. }));
-        if freshness == Freshness::Settled || !may_change || !wait_settled(server, deadline).await {
+        let may_change = may_change && matches!(freshness, Freshness::Indexing(_));
+        if !may_change || !wait_settled(server, deadline).await {
             return answered.map(|answered| (answered, freshness)).map_err(server_error);
         }
     }
@@ -363,7 +366,7 @@ fn freshness_of(server: &Server) -> Freshness {
     let is_young = activity.ready_since.is_none_or(|since| since.elapsed() < INDEX_GRACE);
     match server.indexes && !activity.was_busy && is_young {
         true => Freshness::Indexing("starting".to_owned()),
-        false => Freshness::Settled,
+        false => activity.problem.map_or(Freshness::Settled, Freshness::Incomplete),
     }
 }
 

@@ -61,7 +61,7 @@ fn measure(world: &mut World, client: &Client, project: &Project) -> Result<Side
     // Also fills the caches of the machine and of tools that servers start.
     let n_references = {
         let mut server = project.straight(world)?;
-        // The same files as below: what rust-analyzer finds depends on what is open.
+        // The same files as below.
         server.open(&project.folder.join(project.file))?;
         if spot.file != project.folder.join(project.file) {
             server.open(&spot.file)?;

@@ -120,7 +120,6 @@ fn section(projects: &[Project], all: &[Sides]) -> Section {
         title: "Reading code: warm answers, straight and through Baton",
         notes: vec![
             format!("{N_ROUNDS} rounds on each side in turns; ms, the server's own / Baton's (median of the differences within a round)."),
-            "Two rust-analyzers on one project do not always find the same references; see docs/code.md.".to_owned(),
             "Straight is a plain client on the server's standard streams: one request, with the place of the name given. Baton is called over HTTP at the stable URL, finds the symbol by its name and tells the references with their code.".to_owned(),
             format!(
                 "More than the server itself by at most {MORE_MS} ms or 10 %, whichever is larger: {n_kept} of {} kept.",

@@ -102,6 +102,8 @@ pub struct Activity {
     pub ready_since: Option<Instant>,
     /// What it is busy with, such as `indexing 40 %`.
     pub progress: Option<String>,
+    /// Why it does not know all of the project.
+    pub problem: Option<String>,
     /// Whether it was busy at all since it was started.
     pub was_busy: bool,
     /// Whether diagnostics are asked for; otherwise it tells them.

@@ -278,3 +278,41 @@ async fn files_that_come_and_go_are_known() {
     let gone = place.call("lcp_get_outline", json!({"file_path": "pkg/a.py"})).await;
     assert_eq!(gone["code"], "file_not_found");
 }
+
+/// A server whose project is broken answers from what it has; that is told, and only until it is mended.
+#[tokio::test]
+async fn what_is_missing_because_the_project_is_broken_is_told() {
+    let check = async |server: &str,
+                       (manifest, broken, whole): (&str, &str, &str),
+                       (file, text): (&str, &str)| {
+        let place = Place::of_server(server, &[(manifest, broken), (file, text)]);
+        let references = || {
+            let arguments = json!({"symbol_name": "Secret", "context_file": file, "timeout": 60});
+            place.call("lcp_find_references", arguments)
+        };
+        let answer = references().await;
+        let told = answer["freshness"].as_str().or(answer["message"].as_str()).unwrap_or_default();
+        assert!(told.contains("orkspace") || told.contains("modules have errors"), "{server}: {answer}");
+        let begun = Instant::now();
+        references().await;
+        assert!(begun.elapsed() < Duration::from_secs(20), "nothing is waited for: {:?}", begun.elapsed());
+        place.write(manifest, whole);
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let answer = references().await;
+            if answer["freshness"] == "settled" {
+                assert_eq!(answer["total"], 2, "{answer}");
+                break;
+            }
+            assert!(Instant::now() < until, "{server} never recovers: {answer}");
+        }
+    };
+    let package = "[package]\nname = \"b\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
+    let needs = format!("{package}\n[dependencies]\nx = {{ path = \"nowhere\" }}\n");
+    let source = ("src/lib.rs", "pub struct Secret;\npub fn tell(_: Secret) {}\n");
+    check("rust-analyzer", ("Cargo.toml", &needs, package), source).await;
+    let module = "module example.com/b\n\ngo 1.18\n";
+    let needs = format!("{module}\nrequire example.com/nothing v1.0.0\n");
+    let source = ("b.go", "package b\n\ntype Secret struct{}\n\nfunc Tell(s Secret) {}\n");
+    check("gopls", ("go.mod", &needs, module), source).await;
+}

@@ -1,6 +1,6 @@
 //! What is said to every server: what Baton can, answers to what servers ask, and the progress they tell.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -95,10 +95,16 @@ fn setting(settings: &Value, section: &str) -> Value {
     parts.try_fold(settings, |value, part| value.get(part)).cloned().unwrap_or_default()
 }
 
-/// The work that a server tells of.
+/// How gopls begins the title of what is no work but a problem, which lasts until it is mended.
+const PROBLEM: &str = "Error";
+/// Characters of a problem that are told.
+const MAX_PROBLEM: usize = 300;
+
+/// The work that a server tells of, and what keeps it from its work.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     running: HashMap<String, (String, Option<u64>)>,
+    problems: BTreeMap<String, String>,
     is_not_quiet: bool,
 }
 
@@ -109,7 +115,12 @@ impl Progress {
         match value["kind"].as_str() {
             Some("begin") => {
                 let title = value["title"].as_str().unwrap_or("working").to_owned();
-                self.running.insert(token, (title, value["percentage"].as_u64()));
+                if title.starts_with(PROBLEM) {
+                    let told = [title.as_str(), value["message"].as_str().unwrap_or_default()].join(": ");
+                    self.problems.insert(token, in_one_line(&told));
+                } else {
+                    self.running.insert(token, (title, value["percentage"].as_u64()));
+                }
             }
             Some("report") => {
                 if let Some((_, percentage)) = self.running.get_mut(&token) {
@@ -118,6 +129,7 @@ impl Progress {
             }
             Some("end") => {
                 self.running.remove(&token);
+                self.problems.remove(&token);
             }
             _ => {}
         }
@@ -126,6 +138,16 @@ impl Progress {
     /// Takes in rust-analyzer's `experimental/serverStatus`.
     pub(super) fn on_status(&mut self, params: &Value) {
         self.is_not_quiet = params["quiescent"] == false;
+        let told = params["message"].as_str().filter(|_| params["health"] != "ok");
+        match told {
+            Some(told) => self.problems.insert(String::new(), in_one_line(told)),
+            None => self.problems.remove(""),
+        };
+    }
+
+    /// Why it does not know all of the project.
+    pub(super) fn problem(&self) -> Option<String> {
+        self.problems.values().next().cloned()
     }
 
     /// What it is busy with.
@@ -137,6 +159,11 @@ impl Progress {
         });
         shown.or_else(|| self.is_not_quiet.then(|| "loading the project".to_owned()))
     }
+}
+
+fn in_one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").trim_end_matches(['.', ':']).chars().take(MAX_PROBLEM).collect()
 }
 
 #[cfg(test)]
@@ -166,5 +193,22 @@ mod tests {
         assert!(progress.shown().is_some());
         progress.on_status(&json!({"quiescent": true}));
         assert_eq!(progress.shown(), None);
+    }
+
+    #[test]
+    fn a_problem_is_no_work() {
+        let mut progress = Progress::default();
+        let value = json!({"kind": "begin", "title": "Error loading workspace", "message": "1 module:\n\tx"});
+        progress.on_progress(&json!({"token": 1, "value": value}));
+        assert_eq!(progress.shown(), None);
+        assert_eq!(progress.problem().as_deref(), Some("Error loading workspace: 1 module: x"));
+        progress.on_progress(&json!({"token": 1, "value": {"kind": "end"}}));
+        assert_eq!(progress.problem(), None);
+        let status =
+            |health: &str, message: Value| json!({"quiescent": true, "health": health, "message": message});
+        progress.on_status(&status("error", json!("Failed to load workspaces.")));
+        assert_eq!(progress.problem().as_deref(), Some("Failed to load workspaces"));
+        progress.on_status(&status("ok", Value::Null));
+        assert_eq!(progress.problem(), None);
     }
 }

@@ -502,6 +502,7 @@ impl Task {
     fn publish(&mut self) {
         let is_ready = self.life.is_ready() && self.running.is_some();
         let progress = self.running.as_ref().and_then(|running| running.progress.shown());
+        let problem = self.running.as_ref().and_then(|running| running.progress.problem());
         let pulls = self.running.as_ref().map(Running::pulls).unwrap_or_default();
         let pid = self.running.as_ref().map(|running| running.process.pid());
         self.activity.send_if_modified(|activity| {
@@ -511,6 +512,7 @@ impl Task {
             activity.ready_since = is_ready.then(|| activity.ready_since.unwrap_or_else(Instant::now));
             (activity.is_ready, activity.progress, activity.pid) = (is_ready, progress, pid);
             (activity.pulls, activity.pulls_workspace) = pulls;
+            activity.problem = problem;
             before != *activity
         });
     }

@@ -36,6 +36,7 @@ fn shown_freshness(freshness: &Freshness) -> String {
     match freshness {
         Freshness::Settled => "settled".to_owned(),
         Freshness::Indexing(what) => format!("indexing: {what}"),
+        Freshness::Incomplete(why) => format!("incomplete: {why}"),
         Freshness::Stale => "stale".to_owned(),
     }
 }
@@ -268,8 +269,14 @@ pub(super) fn references(found: &References, folders: &[PathBuf]) -> Rendered {
         notes.push(format!("The name was corrected to {}.", found.symbol));
     }
     notes.extend(found.note.clone());
-    if found.freshness != Freshness::Settled {
-        notes.push("Some may be missing: the server is still reading the project.".to_owned());
+    match &found.freshness {
+        Freshness::Settled => {}
+        Freshness::Incomplete(_) => {
+            notes.push("Some may be missing: the server could not take the whole project in.".to_owned());
+        }
+        Freshness::Indexing(_) | Freshness::Stale => {
+            notes.push("Some may be missing: the server is still reading the project.".to_owned());
+        }
     }
     let (mut object, note) = answer(data.into(), &found.source, &found.freshness, notes);
     object.insert("symbol".to_owned(), found.symbol.clone().into());

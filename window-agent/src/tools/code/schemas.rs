@@ -55,7 +55,7 @@ impl Sketch {
         let mut results = object(json!({
             "success": {"type": "boolean"},
             "data": self.data,
-            "freshness": {"type": "string", "description": "settled, indexing: ... or stale"},
+            "freshness": {"type": "string", "description": "settled, indexing: ..., incomplete: ... or stale"},
             "source": {"type": "string"},
             "note": {"type": "string"},
         }));
