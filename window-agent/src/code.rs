@@ -413,6 +413,11 @@ fn server_error(error: ServerError) -> ToolError {
             0 => "It was started again: try again.".to_owned(),
             seconds => format!("It is started again in {seconds} s: try again then."),
         }),
+        ServerError::OutOfMemory { server, max_mb } => ToolError::new(
+            "server_unavailable",
+            format!("The language server {server} took more than {max_mb} MB of memory and was ended."),
+        )
+        .hint("The next call starts it again; max_memory_mb of its entry in servers.json allows more."),
         ServerError::Timeout { server, is_starting } => {
             let why = if is_starting { "is still starting" } else { "did not answer in time" };
             ToolError::new("timeout", format!("The language server {server} {why}."))

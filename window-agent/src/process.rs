@@ -227,11 +227,17 @@ fn is_reading(process: &Path) -> bool {
 }
 
 fn parent_of(pid: i32) -> Option<i32> {
+    parent_and_group_of(pid).map(|(parent, _)| parent)
+}
+
+/// Of a process that has not ended.
+fn parent_and_group_of(pid: i32) -> Option<(i32, i32)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may hold anything.
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?;
-    if state == "Z" { None } else { fields.next()?.parse().ok() }
+    let both = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    (state != "Z").then_some(both)
 }
 
 /// A child whose whole process group is killed with it.
@@ -271,8 +277,13 @@ impl Drop for OwnedProcess {
     }
 }
 
-/// Bytes of memory that a process has resident.
-pub(crate) fn memory_of(pid: u32) -> Option<u64> {
+/// Bytes of memory that the processes of a group have resident: wrappers start the real server as a child.
+pub(crate) fn memory_of_group(leader: u32) -> u64 {
+    let is_member = |pid: &i32| parent_and_group_of(*pid).is_some_and(|(_, group)| group as u32 == leader);
+    all().into_iter().filter(is_member).filter_map(memory_of).sum()
+}
+
+fn memory_of(pid: i32) -> Option<u64> {
     let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)

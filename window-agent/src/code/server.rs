@@ -47,6 +47,14 @@ pub enum ServerError {
         /// When it is started again.
         pause: Duration,
     },
+    /// It was ended for what it took.
+    #[error("{server} took more than {max_mb} MB of memory")]
+    OutOfMemory {
+        /// Which.
+        server: String,
+        /// What it may take, in MiB.
+        max_mb: u64,
+    },
     /// Time is over.
     #[error("{server} did not answer in time")]
     Timeout {

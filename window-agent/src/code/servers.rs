@@ -49,6 +49,9 @@ pub struct ServerSpec {
     /// Files, one of which it needs to know of files that nobody opened.
     #[serde(default)]
     pub index_needs: Vec<String>,
+    /// What it may take, in MiB, with all that it starts; 4,096 when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_memory_mb: Option<u64>,
     /// What to install, by installer.
     #[serde(default)]
     pub install: BTreeMap<String, Vec<String>>,

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use baton_window_agent::code::servers::Places;
+use baton_window_agent::code::servers::{Places, ServerSpec, Table};
 use baton_window_agent::tools::code;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::place::{Place, halt, until_asked};
+use crate::place::{Place, halt, servers, until, until_asked};
 
 fn shown(place: &Place, answer: &Value) -> String {
     let field = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
@@ -198,6 +198,34 @@ async fn a_server_that_hangs_costs_no_more_than_the_timeout() {
     assert_eq!(answer["code"], "timeout", "{answer}");
     assert!(asked.elapsed() < Duration::from_secs(10));
     rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
+}
+
+/// A call that waits for it is told why; with more memory, or less to do, the next one is answered.
+#[tokio::test]
+async fn a_server_that_takes_too_much_memory_is_ended_with_its_children() {
+    let spec =
+        Table::open(&Places::default()).specs().iter().find(|spec| spec.name == "ty").cloned().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("servers.json");
+    // The shell is small, what it starts is not.
+    let behind_shell = ["/bin/sh", "-c", "\"$0\" server; true"].map(str::to_owned).into_iter();
+    let program = servers().join("ty/bin/ty").display().to_string();
+    let commands = vec![behind_shell.chain([program]).collect()];
+    let own = ServerSpec { max_memory_mb: Some(8), commands, ..(*spec).clone() };
+    std::fs::write(&config, serde_json::to_string(&[own]).unwrap()).unwrap();
+    let root = folder.path().join("project");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("a.py"), "def f(): pass\n").unwrap();
+    let place = Place::with(&root, Places { config: Some(config), ..Places::default() });
+    place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
+    let pids = place.server_pids("ty");
+    assert_eq!(pids.len(), 2, "{pids:?}");
+    halt(&pids).await;
+    let answer = place.call("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
+    assert_eq!(answer["code"], "server_unavailable", "{answer}");
+    assert!(answer["message"].as_str().unwrap().contains("more than 8 MB"), "{answer}");
+    until("both are gone", || pids.iter().all(|pid| !place.server_pids("ty").contains(pid))).await;
     place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
 }
 

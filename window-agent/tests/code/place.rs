@@ -177,7 +177,7 @@ pub(crate) async fn until_asked(pids: &[i32]) {
 }
 
 /// Waits for what nobody tells.
-async fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < end, "waited in vain: {what}");

@@ -34,9 +34,9 @@ const MAX_SILENT_PAUSE: Duration = Duration::from_secs(3);
 /// How long a server may take to end by itself.
 const STOP_PATIENCE: Duration = Duration::from_millis(500);
 /// How often the memory of a server is looked at.
-const MEMORY_CHECK: Duration = Duration::from_secs(10);
-/// A server that takes more is started anew.
-const MAX_MEMORY: u64 = 4 * 1024 * 1024 * 1024;
+const MEMORY_CHECK: Duration = Duration::from_secs(5);
+/// A server that takes more is started anew, when the table does not say otherwise.
+const MAX_MEMORY_MB: u64 = 4096;
 
 /// The protocol's codes for "ask again": content modified, server cancelled.
 const ASK_AGAIN: [i64; 2] = [-32801, -32802];
@@ -140,14 +140,22 @@ impl Task {
     }
 
     fn check_memory(&mut self, now: Instant) {
-        let Some(running) = &self.running else { return };
+        let Some(running) = &mut self.running else { return };
         if now < self.next_memory_check {
             return;
         }
         self.next_memory_check = now + MEMORY_CHECK;
-        if let Some(bytes) = process::memory_of(running.process.pid()).filter(|bytes| *bytes > MAX_MEMORY) {
-            warn!(server = %self.choice.spec.name, bytes, "takes too much memory and is started anew");
-            self.on_exit();
+        let max_mb = self.choice.spec.max_memory_mb.unwrap_or(MAX_MEMORY_MB);
+        let bytes = process::memory_of_group(running.process.pid());
+        if bytes > max_mb.saturating_mul(1024 * 1024) {
+            let server = self.choice.spec.name.clone();
+            warn!(%server, bytes, "takes too much memory and is ended");
+            let error = ServerError::OutOfMemory { server, max_mb };
+            for job in running.take_jobs() {
+                let _ = job.reply.send(Err(error.clone()));
+            }
+            self.life.handle(now, Input::Exited);
+            self.lose_running();
         }
     }
 
@@ -457,18 +465,14 @@ impl Task {
     }
 
     fn lose_running(&mut self) {
-        let Some(running) = self.running.take() else { return };
+        let Some(mut running) = self.running.take() else { return };
         self.forget_told();
         let server = self.choice.spec.name.clone();
         let never_came_up = running.in_flight.values().any(|flight| matches!(flight, Flight::Initialize));
         let why = running.first_words.get().cloned().filter(|_| never_came_up);
         let pause = self.life.pausing_until().map(|until| until.saturating_duration_since(Instant::now()));
         let pause = pause.unwrap_or_default();
-        let jobs = running.in_flight.into_values().filter_map(|flight| match flight {
-            Flight::Job(job) => Some(job),
-            Flight::Initialize => None,
-        });
-        for job in jobs.chain(std::mem::take(&mut self.waiting)) {
+        for job in running.take_jobs().chain(std::mem::take(&mut self.waiting)) {
             if job.n_tries >= MAX_TRIES || pause > MAX_SILENT_PAUSE {
                 let server = server.clone();
                 let error = match &why {
@@ -519,6 +523,14 @@ impl Task {
 }
 
 impl Running {
+    /// What it was asked and has not answered.
+    fn take_jobs(&mut self) -> impl Iterator<Item = Job> + use<> {
+        std::mem::take(&mut self.in_flight).into_values().filter_map(|flight| match flight {
+            Flight::Job(job) => Some(job),
+            Flight::Initialize => None,
+        })
+    }
+
     async fn request(&mut self, method: &str, params: Value, flight: Flight) {
         self.last_id += 1;
         let id = self.last_id;
