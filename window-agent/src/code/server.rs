@@ -211,8 +211,8 @@ impl Server {
     pub fn editor(shim: Shim) -> Self {
         let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
         let activity = Activity { is_ready: true, ready_since: Some(Instant::now()), ..Activity::default() };
-        let (_, activity) = watch::channel(activity);
-        tokio::spawn(editor::run(shim, receiver));
+        let (published, activity) = watch::channel(activity);
+        tokio::spawn(editor::run(shim, receiver, published));
         Self {
             name: editor::NAME.into(),
             root: Path::new("/").into(),

@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_proto::shim::{CodeCommand, CodeResult, ExecuteInEditor, OpenInEditor};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use super::{Agreed, Answered, Ask, ChangeKind, Command, FileChange, ServerError};
+use super::task::sleep_until;
+use super::{Activity, Agreed, Answered, Ask, ChangeKind, Command, FileChange, ServerError};
 use crate::code::editor::on_disk;
 use crate::code::text::Encoding;
 use crate::code::{files, lsp};
@@ -26,10 +27,27 @@ const MAX_SHOWN: usize = 50;
 /// How long that may take; the extension waits two seconds for each file, for all at once.
 const SHOW_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What was not shown VS Code comes to by itself; so long after it changed, its extensions are taken to know of it.
+const BY_ITSELF: Duration = Duration::from_secs(3);
+
 /// Answers until nobody can ask any more.
-pub(super) async fn run(shim: Shim, mut commands: mpsc::Receiver<Command>) {
+pub(super) async fn run(
+    shim: Shim,
+    mut commands: mpsc::Receiver<Command>,
+    activity: watch::Sender<Activity>,
+) {
     let host = Host { shim, agreed: Arc::new(agreed()), warm: Arc::default() };
-    while let Some(command) = commands.recv().await {
+    let mut reads_until = None;
+    loop {
+        let command = tokio::select! {
+            command = commands.recv() => command,
+            () = sleep_until(reads_until) => {
+                reads_until = None;
+                activity.send_modify(|activity| activity.progress = None);
+                continue;
+            }
+        };
+        let Some(command) = command else { return };
         match command {
             Command::Ask { ask, mut reply, .. } => {
                 let host = host.clone();
@@ -43,7 +61,13 @@ pub(super) async fn run(shim: Shim, mut commands: mpsc::Receiver<Command>) {
             }
             Command::Cancel { .. } => {}
             // What is asked afterwards waits for it.
-            Command::Changed { changes } => host.show(&changes).await,
+            Command::Changed { changes } => {
+                if !host.show(&changes).await {
+                    reads_until = Some(Instant::now() + BY_ITSELF);
+                    let what = format!("reading {} changed files", changes.len());
+                    activity.send_modify(|activity| activity.progress = Some(what));
+                }
+            }
             Command::Stop { reply } => drop(reply.send(())),
         }
     }
@@ -63,14 +87,13 @@ struct Host {
 
 impl Host {
     /// VS Code watches the disk itself, and tells its extensions when it comes to it. A file that it has open is
-    /// another matter: it is read at once, and what the extensions know of it is what was read.
-    async fn show(&self, changes: &[FileChange]) {
-        let paths: Vec<PathBuf> = changes
-            .iter()
-            .filter(|(_, kind)| *kind != ChangeKind::Deleted)
-            .map(|(path, _)| path.clone())
-            .take(MAX_SHOWN)
-            .collect();
+    /// another matter: it is read at once, and what the extensions know of it is what was read. False when that was
+    /// not done with all of them.
+    async fn show(&self, changes: &[FileChange]) -> bool {
+        let there = changes.iter().filter(|(_, kind)| *kind != ChangeKind::Deleted);
+        let mut paths: Vec<PathBuf> = there.map(|(path, _)| path.clone()).collect();
+        let is_all = paths.len() <= MAX_SHOWN;
+        paths.truncate(MAX_SHOWN);
         let read = tokio::task::spawn_blocking(move || {
             paths.iter().filter_map(|path| files::read(path).ok()).collect::<Vec<_>>()
         });
@@ -82,7 +105,9 @@ impl Host {
                 }
             }
         });
-        let _ = tokio::time::timeout(SHOW_TIMEOUT, futures_util::future::join_all(shown)).await;
+        let is_in_time =
+            tokio::time::timeout(SHOW_TIMEOUT, futures_util::future::join_all(shown)).await.is_ok();
+        is_all && is_in_time
     }
 
     async fn answer(&self, ask: &Ask) -> Result<Answered, ServerError> {

@@ -567,7 +567,7 @@ async fn next_body(running: &mut Option<Running>) -> Option<Bytes> {
     }
 }
 
-async fn sleep_until(at: Option<Instant>) {
+pub(super) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,
         None => std::future::pending().await,
