@@ -1,6 +1,6 @@
 //! Walks through folders of sources, without what `.gitignore` names and what a tool has made.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
@@ -9,8 +9,23 @@ const NEVER: [&str; 2] = ["node_modules", "__pycache__"];
 /// A folder with this file can be made again, says who made it: cargo in `target`, and others.
 const CACHE_MARK: &str = "CACHEDIR.TAG";
 
+/// Marks a folder with an installed Python.
+const PYTHON_MARK: &str = "pyvenv.cfg";
+
 /// Everything in `folders`, folder by folder in the order of names. What the user has opened counts whatever it is.
 pub(crate) fn walk(folders: &[PathBuf], opened: &[PathBuf]) -> impl Iterator<Item = DirEntry> + use<> {
+    build(folders, opened, true)
+}
+
+/// The same, with what `.gitignore` names.
+pub(crate) fn walk_ignored_too(
+    folders: &[PathBuf],
+    opened: &[PathBuf],
+) -> impl Iterator<Item = DirEntry> + use<> {
+    build(folders, opened, false)
+}
+
+fn build(folders: &[PathBuf], opened: &[PathBuf], heeds_git: bool) -> impl Iterator<Item = DirEntry> + use<> {
     let opened = opened.to_vec();
     let mut all = folders.iter();
     let walk = all.next().map(|first| {
@@ -18,16 +33,19 @@ pub(crate) fn walk(folders: &[PathBuf], opened: &[PathBuf]) -> impl Iterator<Ite
         all.for_each(|folder| {
             walk.add(folder);
         });
+        walk.git_ignore(heeds_git).git_global(heeds_git).git_exclude(heeds_git).ignore(heeds_git);
         walk.require_git(false).sort_by_file_name(Ord::cmp).filter_entry(move |entry| {
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-            let is_made = is_folder
-                && (NEVER.iter().any(|never| entry.file_name() == *never)
-                    || entry.path().join(CACHE_MARK).exists());
-            !is_made || opened.iter().any(|folder| folder == entry.path())
+            !is_folder || !is_made(entry.path()) || opened.iter().any(|folder| folder == entry.path())
         });
         walk.build()
     });
     walk.into_iter().flatten().flatten()
+}
+
+fn is_made(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| NEVER.iter().any(|never| name == *never))
+        || [CACHE_MARK, PYTHON_MARK].iter().any(|mark| folder.join(mark).exists())
 }
 
 /// The files among them.

@@ -1,24 +1,27 @@
 //! Changes in the window's folders, in order: what was written before a call is known before the call goes on.
 //!
-//! Folders are watched one by one, so that what `.gitignore` names costs nothing. A call makes sure that it has seen
+//! Folders are watched one by one, so that what tools have made costs nothing. A call makes sure that it has seen
 //! everything by a file of its own in a watched folder: when the change of that file arrives, so has all before it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use ignore::DirEntry;
 use notify::event::{ModifyKind, RenameMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::{Notify, oneshot};
 use tracing::{debug, warn};
 
 use super::server::{ChangeKind, FileChange};
-use crate::walk::walk;
+use crate::walk::{walk, walk_ignored_too};
 
 /// Folders that are watched; inotify's usual limit is several times as high, and others need some too.
 const MAX_WATCHED: usize = 20_000;
+/// Folders that `.gitignore` names and that are watched nevertheless; what a build leaves behind has more.
+const MAX_IGNORED: usize = 2_000;
 /// How long the kernel may take to tell of a change.
 const BARRIER_LIMIT: Duration = Duration::from_secs(1);
 /// Files change while the folders are walked; so much is looked back.
@@ -27,6 +30,8 @@ const LOOK_BACK: Duration = Duration::from_secs(1);
 #[derive(Default)]
 struct State {
     changes: BTreeMap<PathBuf, ChangeKind>,
+    /// The files that there are, as far as is known: a file that is moved onto one of them changes it.
+    files: BTreeSet<PathBuf>,
     new_folders: Vec<PathBuf>,
     barriers: HashMap<PathBuf, oneshot::Sender<()>>,
     /// The kernel dropped changes.
@@ -37,6 +42,31 @@ struct State {
 struct Shared {
     state: Mutex<State>,
     changed: Arc<Notify>,
+}
+
+impl State {
+    fn note(&mut self, path: PathBuf, kind: ChangeKind) {
+        let is_known = self.files.contains(&path);
+        match kind {
+            ChangeKind::Deleted => {
+                // Of a folder that is moved away nothing more is told than that.
+                let inside = self.files.range(path.clone()..).skip_while(|file| **file == path);
+                let inside: Vec<PathBuf> =
+                    inside.take_while(|file| file.starts_with(&path)).cloned().collect();
+                for file in inside {
+                    self.files.remove(&file);
+                    merge(&mut self.changes, file, kind);
+                }
+                self.files.remove(&path);
+                merge(&mut self.changes, path, kind);
+            }
+            ChangeKind::Created if is_known => merge(&mut self.changes, path, ChangeKind::Changed),
+            _ => {
+                self.files.insert(path.clone());
+                merge(&mut self.changes, path, kind);
+            }
+        }
+    }
 }
 
 impl Shared {
@@ -79,7 +109,13 @@ impl Watch {
             folders: folders.to_vec(),
             scan: None,
         };
-        let is_whole = watch.walk(folders, since - LOOK_BACK, ChangeKind::Changed);
+        let is_whole = watch.walk(folders, since - LOOK_BACK);
+        // What is younger than that may be new or not; a server that reads the folders now knows it either way.
+        for kind in watch.shared.state().changes.values_mut() {
+            if *kind == ChangeKind::Created {
+                *kind = ChangeKind::Changed;
+            }
+        }
         if !is_whole {
             warn!("not all folders can be watched; they are looked through before each call");
             watch.scan = Some(Mutex::new(SystemTime::now() - LOOK_BACK));
@@ -87,22 +123,47 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Watches all folders below, and notes files changed since. False when some are not watched.
-    fn walk(&self, folders: &[PathBuf], since: SystemTime, kind: ChangeKind) -> bool {
-        let (mut n_watched, mut is_whole) = (0, true);
+    /// Watches all folders below, and notes files that are new or changed since. False when some are not watched.
+    fn walk(&self, folders: &[PathBuf], since: SystemTime) -> bool {
+        let (mut watched, mut is_whole) = (HashSet::new(), true);
         for entry in walk(folders, &self.folders) {
-            let Some(file_type) = entry.file_type() else { continue };
-            if file_type.is_dir() {
-                n_watched += 1;
-                let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
-                let watched = n_watched <= MAX_WATCHED
-                    && watcher.watch(entry.path(), RecursiveMode::NonRecursive).is_ok();
-                is_whole &= watched || !entry.path().exists();
-            } else if entry.metadata().is_ok_and(|metadata| metadata.modified().is_ok_and(|at| at >= since)) {
-                merge(&mut self.shared.state().changes, entry.into_path(), kind);
+            if is_folder(&entry) {
+                let is_watched = watched.len() < MAX_WATCHED && self.watch(entry.path());
+                is_whole &= is_watched || !entry.path().exists();
+                watched.insert(entry.into_path());
+            } else {
+                self.note_if_young(entry, since);
+            }
+        }
+        // Sources can be made, too, and others use them.
+        let mut n_ignored = 0;
+        for entry in walk_ignored_too(folders, &self.folders) {
+            if !is_folder(&entry) {
+                self.note_if_young(entry, since);
+            } else if !watched.contains(entry.path()) {
+                n_ignored += 1;
+                if n_ignored > MAX_IGNORED || !self.watch(entry.path()) {
+                    break;
+                }
             }
         }
         is_whole
+    }
+
+    fn watch(&self, folder: &Path) -> bool {
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
+    }
+
+    fn note_if_young(&self, file: DirEntry, since: SystemTime) {
+        let is_young = |metadata: std::fs::Metadata| metadata.modified().is_ok_and(|at| at >= since);
+        let is_young = file.metadata().is_ok_and(is_young);
+        let mut state = self.shared.state();
+        if is_young {
+            state.note(file.into_path(), ChangeKind::Created);
+        } else {
+            state.files.insert(file.into_path());
+        }
     }
 
     /// Everything that changed, up to now. Blocks as long as the kernel takes, some 0.2 ms.
@@ -124,13 +185,19 @@ impl Watch {
 
     fn look(&self, new_folders: &[PathBuf], is_torn: bool) {
         // What is in a new folder came before the folder was watched.
-        self.walk(new_folders, SystemTime::UNIX_EPOCH, ChangeKind::Created);
-        if is_torn {
-            self.walk(&self.folders, SystemTime::UNIX_EPOCH, ChangeKind::Changed);
-        } else if let Some(last) = &self.scan {
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            let since = std::mem::replace(&mut *last, SystemTime::now() - LOOK_BACK);
-            self.walk(&self.folders, since, ChangeKind::Changed);
+        self.walk(new_folders, SystemTime::UNIX_EPOCH);
+        let since = match &self.scan {
+            _ if is_torn => SystemTime::UNIX_EPOCH,
+            None => return,
+            Some(last) => {
+                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::replace(&mut *last, SystemTime::now() - LOOK_BACK)
+            }
+        };
+        self.walk(&self.folders, since);
+        let known = self.shared.state().files.clone();
+        for gone in known.into_iter().filter(|file| !file.exists()) {
+            self.shared.state().note(gone, ChangeKind::Deleted);
         }
     }
 
@@ -159,6 +226,10 @@ impl Drop for Watch {
     }
 }
 
+fn is_folder(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir())
+}
+
 fn on_event(shared: &Shared, barriers: &Path, event: Event) {
     let mut state = shared.state();
     if event.need_rescan() {
@@ -182,7 +253,7 @@ fn on_event(shared: &Shared, barriers: &Path, event: Event) {
         if kind == ChangeKind::Created && path.is_dir() {
             state.new_folders.push(path.clone());
         }
-        merge(&mut state.changes, path, kind);
+        state.note(path, kind);
         shared.changed.notify_one();
     }
 }
@@ -228,7 +299,7 @@ mod tests {
         std::fs::write(root.join("node_modules/x/y.js"), "").unwrap();
         std::fs::write(root.join("out/z.py"), "").unwrap();
         std::fs::write(root.join("target/debug/made.rs"), "").unwrap();
-        assert_eq!(names(&root, watch.changes().await), ["Changed a.py"]);
+        assert_eq!(names(&root, watch.changes().await), ["Changed a.py", "Created out/z.py"]);
         std::fs::create_dir_all(root.join("new/inner")).unwrap();
         std::fs::write(root.join("new/inner/b.py"), "").unwrap();
         std::fs::rename(root.join("a.py"), root.join("c.py")).unwrap();
@@ -236,8 +307,21 @@ mod tests {
         assert_eq!(changes, ["Deleted a.py", "Created c.py", "Created new", "Created new/inner/b.py"]);
         std::fs::write(root.join("new/inner/b.py"), "2").unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Changed new/inner/b.py"], "it is watched, too");
+        std::fs::write(root.join("c.py.new"), "3").unwrap();
+        std::fs::rename(root.join("c.py.new"), root.join("c.py")).unwrap();
+        assert_eq!(names(&root, watch.changes().await), ["Changed c.py", "Deleted c.py.new"], "it was there");
+        std::fs::rename(root.join("new"), folder.path().join("node_modules/away")).unwrap();
+        assert_eq!(names(&root, watch.changes().await), ["Deleted new", "Deleted new/inner/b.py"]);
         std::fs::remove_file(root.join("c.py")).unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Deleted c.py"]);
+        std::fs::rename(root.join("node_modules/away"), root.join("new")).unwrap();
+        assert_eq!(names(&root, watch.changes().await), ["Created new", "Created new/inner/b.py"]);
+        std::fs::remove_file(root.join("new/inner/b.py")).unwrap();
+        watch.shared.state().changes.clear();
+        watch.shared.state().files.insert(root.join("gone.py"));
+        watch.shared.state().is_torn = true;
+        let changes = names(&root, watch.changes().await);
+        assert!(changes.contains(&"Deleted gone.py".to_owned()), "{changes:?}");
     }
 
     #[tokio::test]
