@@ -45,6 +45,7 @@ use self::server::documents::Snapshot;
 use self::server::{Ask, Server, ServerError};
 use self::servers::{Choice, NoServer, Places, Table};
 use self::watch::Watch;
+use crate::process::Sentinel;
 use crate::shim::Shim;
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
@@ -70,6 +71,8 @@ struct Inner {
     editor: Option<CodeEditor>,
     table: OnceLock<Table>,
     servers: Mutex<HashMap<(String, PathBuf), Running>>,
+    /// What the processes of all servers carry, and who ends them when we are killed.
+    mark: OnceLock<(String, Option<Sentinel>)>,
     /// Held while changes are handed on, so that no call overtakes them.
     watching: tokio::sync::Mutex<Watching>,
 }
@@ -155,6 +158,7 @@ impl CodeIndex {
             editor,
             table: OnceLock::new(),
             servers: Mutex::default(),
+            mark: OnceLock::new(),
             watching: tokio::sync::Mutex::new(Watching::Off),
         };
         Self { inner: Arc::new(inner) }
@@ -173,9 +177,7 @@ impl CodeIndex {
     /// Ends all servers.
     pub async fn stop_all(&self) {
         let all: Vec<Server> = self.servers().drain().map(|(_, running)| running.server).collect();
-        for server in all {
-            server.stop().await;
-        }
+        futures_util::future::join_all(all.iter().map(Server::stop)).await;
     }
 
     /// The file that `given` names, when it is a text inside the window's folders.
@@ -250,9 +252,19 @@ impl CodeIndex {
         }
         let running = servers
             .entry(key)
-            .or_insert_with(|| Running { server: Server::spawn(choice), last_used: Instant::now() });
+            .or_insert_with(|| Running { server: self.spawn(choice), last_used: Instant::now() });
         running.last_used = Instant::now();
         running.server.clone()
+    }
+
+    fn spawn(&self, choice: Choice) -> Server {
+        let (mark, _) = self.inner.mark.get_or_init(|| {
+            let mark = format!("servers-{}", uuid::Uuid::new_v4().simple());
+            // A server that is busy, or deaf, does not see that its client has gone.
+            let sentinel = Sentinel::spawn(&mark);
+            (mark, sentinel.inspect_err(|error| tracing::warn!(%error, "no sentinel")).ok())
+        });
+        Server::spawn(choice, mark)
     }
 
     fn servers(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), Running>> {

@@ -265,6 +265,8 @@ fn tell(found: Vec<Location>, encoding: Encoding, subject: &Subject, n_texts: us
     // The context file first: it is what the caller looks at.
     let own = by_file.remove_entry(&subject.snapshot.path);
     let mut all = Vec::new();
+    // A server may still know a file that was deleted.
+    by_file.retain(|path, _| path.exists());
     for (path, mut places) in own.into_iter().chain(by_file) {
         places.sort();
         places.dedup();

@@ -196,14 +196,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that is started when it is first asked.
-    pub fn spawn(choice: Choice) -> Self {
+    /// A server that is started when it is first asked; its processes carry the mark.
+    pub fn spawn(choice: Choice, mark: &str) -> Self {
         let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
         let (published, activity) = watch::channel(Activity::default());
         let diagnostics = DiagnosticMap::default();
         let (name, root, indexes) =
             (choice.spec.name.as_str().into(), choice.root.as_path().into(), choice.spec.indexes);
-        tokio::spawn(task::Task::new(choice, published, diagnostics.clone()).run(receiver));
+        tokio::spawn(task::Task::new(choice, mark.to_owned(), published, diagnostics.clone()).run(receiver));
         Self { name, root, indexes, commands, activity, diagnostics, last_id: Arc::default() }
     }
 

@@ -46,6 +46,9 @@ pub struct ServerSpec {
     /// Whether its answers leave out references, so that each place of the name is asked about too.
     #[serde(default)]
     pub leaves_out_references: bool,
+    /// Whether a file that changes on disk counts only when it is opened.
+    #[serde(default)]
+    pub reads_only_opened: bool,
     /// Files, one of which it needs to know of files that nobody opened.
     #[serde(default)]
     pub index_needs: Vec<String>,

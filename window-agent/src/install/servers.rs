@@ -279,7 +279,7 @@ async fn start(spec: &Arc<ServerSpec>, places: &Places) -> Result<(), String> {
     std::fs::create_dir(&folder).map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
     let started = match choice_of(spec, places, &folder) {
         Some(choice) => {
-            let server = Server::spawn(choice);
+            let server = Server::spawn(choice, "servers-check");
             let ask = Ask { method: "", params: Arc::new(|_| Value::Null), show: Vec::new() };
             let up = server.ask(ask, Instant::now() + START_TIMEOUT).await;
             server.stop().await;

@@ -45,6 +45,8 @@ async fn story(language: Language) {
     let is_of_user = |entry: &Value| entry["file"] == language.user;
     assert!(references["data"].as_array().unwrap().iter().any(is_of_user), "{references}");
 
+    references_follow_the_disk(&place, &language).await;
+
     let arguments = json!({"to": "definition", "symbol_name": "price", "context_file": language.user, "timeout": TIMEOUT});
     let defined = place.ok("lcp_navigate", arguments).await;
     assert_eq!(defined["data"][0]["file"], language.library, "{defined}");
@@ -87,6 +89,31 @@ fn check_document(language: &Language, offers: Vec<bool>) {
     } else {
         assert_eq!(known, row, "docs/code.md");
     }
+}
+
+/// The file that uses the symbol was never opened; it is written as it is, and replaced as editors do.
+async fn references_follow_the_disk(place: &Place, language: &Language) {
+    let lines = async || -> Vec<u64> {
+        let wanted = json!({"symbol_name": "price", "context_file": language.library, "limit": 50, "timeout": TIMEOUT});
+        let references = place.ok("lcp_find_references", wanted).await;
+        assert_eq!(references["freshness"], "settled", "{references}");
+        let of_user =
+            references["data"].as_array().unwrap().iter().filter(|entry| entry["file"] == language.user);
+        of_user.map(|entry| entry["line"].as_u64().unwrap()).collect()
+    };
+    let text = std::fs::read_to_string(place.root.join(language.user)).unwrap();
+    let comment = if language.user.ends_with(".py") { "# more\n" } else { "// more\n" };
+    let before = lines().await;
+    let moved = |by: u64| before.iter().map(|line| line + by).collect::<Vec<_>>();
+    place.write(language.user, format!("{comment}{text}"));
+    assert_eq!(lines().await, moved(1), "written");
+    place.write("beside", format!("{comment}{comment}{text}"));
+    std::fs::rename(place.root.join("beside"), place.root.join(language.user)).unwrap();
+    assert_eq!(lines().await, moved(2), "replaced");
+    std::fs::remove_file(place.root.join(language.user)).unwrap();
+    assert_eq!(lines().await, Vec::<u64>::new(), "deleted");
+    place.write(language.user, &text);
+    assert_eq!(lines().await, before, "there again");
 }
 
 async fn problems_follow_the_disk(place: &Place, language: &Language) {

@@ -27,6 +27,8 @@ pub enum Input {
     Initialized,
     /// Its process, or the connection to it, ended.
     Exited,
+    /// So much changed that it is better started anew.
+    Outdated,
 }
 
 /// What to do.
@@ -36,7 +38,7 @@ pub enum Output {
     Spawn,
     /// Kill it: it does not come up.
     Kill,
-    /// Ask it to end: nobody uses it.
+    /// Ask it to end: nobody uses it, or it is to be started anew by the next call.
     Stop,
 }
 
@@ -75,6 +77,8 @@ impl Life {
             }
             (Input::Initialized, Phase::Starting { .. }) => self.phase = Phase::Ready { since: now },
             (Input::Initialized, _) => {}
+            (Input::Outdated, Phase::Ready { .. }) => self.stop(),
+            (Input::Outdated, _) => {}
             (Input::Exited, Phase::Down | Phase::Pausing { .. }) => {}
             (Input::Exited, phase) => {
                 if matches!(phase, Phase::Ready { since } if now.duration_since(since) >= FORGET_AFTER) {
@@ -99,11 +103,7 @@ impl Life {
                 let is_wanted = self.last_wanted.is_some_and(|wanted| now < wanted + IDLE_LIMIT);
                 if is_wanted { self.spawn(now) } else { self.phase = Phase::Down }
             }
-            Phase::Ready { .. } if self.idle_at().is_some_and(|idle| now >= idle) => {
-                self.phase = Phase::Down;
-                self.n_crashes = 0;
-                self.output = Some(Output::Stop);
-            }
+            Phase::Ready { .. } if self.idle_at().is_some_and(|idle| now >= idle) => self.stop(),
             _ => {}
         }
     }
@@ -146,6 +146,12 @@ impl Life {
         self.output = Some(Output::Spawn);
     }
 
+    fn stop(&mut self) {
+        self.phase = Phase::Down;
+        self.n_crashes = 0;
+        self.output = Some(Output::Stop);
+    }
+
     fn idle_at(&self) -> Option<Instant> {
         self.last_wanted.map(|wanted| wanted + IDLE_LIMIT)
     }
@@ -176,6 +182,20 @@ mod tests {
         life.handle(start + 2 * IDLE_LIMIT, Input::Exited);
         life.handle(start + 2 * IDLE_LIMIT, Input::Wanted);
         assert_eq!(life.poll_output(), Some(Output::Spawn), "the end it was told to make is no crash");
+    }
+
+    #[test]
+    fn what_is_outdated_is_stopped_and_starts_with_the_next_call() {
+        let (mut life, now) = (Life::default(), Instant::now());
+        life.handle(now, Input::Outdated);
+        assert_eq!(life.poll_output(), None, "it does not run");
+        life.handle(now, Input::Wanted);
+        life.poll_output();
+        life.handle(now, Input::Initialized);
+        life.handle(now, Input::Outdated);
+        assert_eq!(life.poll_output(), Some(Output::Stop));
+        life.handle(now, Input::Wanted);
+        assert_eq!(life.poll_output(), Some(Output::Spawn));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -100,17 +101,27 @@ const PROBLEM: &str = "Error";
 /// Characters of a problem that are told.
 const MAX_PROBLEM: usize = 300;
 
+/// Work without a title, as pyright's, counts so long after the last word of it: some never ends.
+const UNTITLED: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug)]
+struct Work {
+    title: String,
+    percentage: Option<u64>,
+    last_told: Instant,
+}
+
 /// The work that a server tells of, and what keeps it from its work.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
-    running: HashMap<String, (String, Option<u64>)>,
+    running: HashMap<String, Work>,
     problems: BTreeMap<String, String>,
     is_not_quiet: bool,
 }
 
 impl Progress {
     /// Takes in `$/progress`.
-    pub(super) fn on_progress(&mut self, params: &Value) {
+    pub(super) fn on_progress(&mut self, now: Instant, params: &Value) {
         let (token, value) = (params["token"].to_string(), &params["value"]);
         match value["kind"].as_str() {
             Some("begin") => {
@@ -119,12 +130,14 @@ impl Progress {
                     let told = [title.as_str(), value["message"].as_str().unwrap_or_default()].join(": ");
                     self.problems.insert(token, in_one_line(&told));
                 } else {
-                    self.running.insert(token, (title, value["percentage"].as_u64()));
+                    let percentage = value["percentage"].as_u64();
+                    self.running.insert(token, Work { title, percentage, last_told: now });
                 }
             }
             Some("report") => {
-                if let Some((_, percentage)) = self.running.get_mut(&token) {
-                    *percentage = value["percentage"].as_u64().or(*percentage);
+                if let Some(work) = self.running.get_mut(&token) {
+                    work.percentage = value["percentage"].as_u64().or(work.percentage);
+                    work.last_told = now;
                 }
             }
             Some("end") => {
@@ -151,13 +164,26 @@ impl Progress {
     }
 
     /// What it is busy with.
-    pub(super) fn shown(&self) -> Option<String> {
-        let first = self.running.values().min();
-        let shown = first.map(|(title, percentage)| match percentage {
+    pub(super) fn shown(&self, now: Instant) -> Option<String> {
+        let counts = |work: &&Work| work.expires().is_none_or(|at| now < at);
+        let first = self.running.values().filter(counts).min_by_key(|work| (&work.title, work.percentage));
+        let shown = first.map(|Work { title, percentage, .. }| match percentage {
             Some(percentage) => format!("{title} {percentage} %"),
+            None if title.is_empty() => "working".to_owned(),
             None => title.clone(),
         });
         shown.or_else(|| self.is_not_quiet.then(|| "loading the project".to_owned()))
+    }
+
+    /// When something stops to count.
+    pub(super) fn poll_timeout(&self, now: Instant) -> Option<Instant> {
+        self.running.values().filter_map(Work::expires).filter(|at| *at > now).min()
+    }
+}
+
+impl Work {
+    fn expires(&self) -> Option<Instant> {
+        self.title.is_empty().then(|| self.last_told + UNTITLED)
     }
 }
 
@@ -182,27 +208,38 @@ mod tests {
 
     #[test]
     fn progress_is_told_until_its_end() {
-        let mut progress = Progress::default();
-        progress.on_progress(&json!({"token": 1, "value": {"kind": "begin", "title": "Indexing"}}));
-        progress.on_progress(&json!({"token": 1, "value": {"kind": "report", "percentage": 40}}));
-        progress.on_progress(&json!({"token": "odd", "value": {"kind": "report"}}));
-        assert_eq!(progress.shown().as_deref(), Some("Indexing 40 %"));
-        progress.on_progress(&json!({"token": 1, "value": {"kind": "end"}}));
-        assert_eq!(progress.shown(), None);
+        let (mut progress, now) = (Progress::default(), Instant::now());
+        progress.on_progress(now, &json!({"token": 1, "value": {"kind": "begin", "title": "Indexing"}}));
+        progress.on_progress(now, &json!({"token": 1, "value": {"kind": "report", "percentage": 40}}));
+        progress.on_progress(now, &json!({"token": "odd", "value": {"kind": "report"}}));
+        assert_eq!(progress.shown(now).as_deref(), Some("Indexing 40 %"));
+        progress.on_progress(now, &json!({"token": 1, "value": {"kind": "end"}}));
+        assert_eq!(progress.shown(now), None);
         progress.on_status(&json!({"quiescent": false}));
-        assert!(progress.shown().is_some());
+        assert!(progress.shown(now).is_some());
         progress.on_status(&json!({"quiescent": true}));
-        assert_eq!(progress.shown(), None);
+        assert_eq!(progress.shown(now), None);
+    }
+
+    #[test]
+    fn work_without_a_title_is_over_when_nothing_more_is_told() {
+        let (mut progress, now) = (Progress::default(), Instant::now());
+        progress.on_progress(now, &json!({"token": 1, "value": {"kind": "begin", "title": ""}}));
+        progress.on_progress(now + UNTITLED / 2, &json!({"token": 1, "value": {"kind": "report"}}));
+        assert_eq!(progress.shown(now + UNTITLED).as_deref(), Some("working"));
+        let over = progress.poll_timeout(now).unwrap();
+        assert_eq!(over, now + UNTITLED / 2 + UNTITLED);
+        assert_eq!((progress.shown(over), progress.poll_timeout(over)), (None, None));
     }
 
     #[test]
     fn a_problem_is_no_work() {
-        let mut progress = Progress::default();
+        let (mut progress, now) = (Progress::default(), Instant::now());
         let value = json!({"kind": "begin", "title": "Error loading workspace", "message": "1 module:\n\tx"});
-        progress.on_progress(&json!({"token": 1, "value": value}));
-        assert_eq!(progress.shown(), None);
+        progress.on_progress(now, &json!({"token": 1, "value": value}));
+        assert_eq!(progress.shown(now), None);
         assert_eq!(progress.problem().as_deref(), Some("Error loading workspace: 1 module: x"));
-        progress.on_progress(&json!({"token": 1, "value": {"kind": "end"}}));
+        progress.on_progress(now, &json!({"token": 1, "value": {"kind": "end"}}));
         assert_eq!(progress.problem(), None);
         let status =
             |health: &str, message: Value| json!({"quiescent": true, "health": health, "message": message});

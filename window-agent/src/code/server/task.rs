@@ -1,6 +1,7 @@
 //! The task that owns a server's process: starts it, keeps its documents in step with the disk, asks and answers.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,9 @@ const MAX_TRIES: u32 = 2;
 /// A longer pause before a restart is told instead of waited for.
 const MAX_SILENT_PAUSE: Duration = Duration::from_secs(3);
 /// How long a server may take to end by itself.
-const STOP_PATIENCE: Duration = Duration::from_millis(500);
+const STOP_PATIENCE: Duration = Duration::from_millis(1000);
+/// Files that changed at once and are opened.
+const MAX_CHANGED: usize = 50;
 /// How often the memory of a server is looked at.
 const MEMORY_CHECK: Duration = Duration::from_secs(5);
 /// A server that takes more is started anew, when the table does not say otherwise.
@@ -71,25 +74,36 @@ struct Running {
 
 pub(super) struct Task {
     choice: Choice,
+    /// See [`crate::process`].
+    mark: String,
     activity: watch::Sender<Activity>,
     diagnostics: DiagnosticMap,
     life: Life,
     documents: Documents,
     running: Option<Running>,
     waiting: VecDeque<Job>,
+    /// Shown, but not read by the server yet, which answers from what it has read.
+    unread: HashSet<PathBuf>,
     next_memory_check: Instant,
 }
 
 impl Task {
-    pub(super) fn new(choice: Choice, activity: watch::Sender<Activity>, diagnostics: DiagnosticMap) -> Self {
+    pub(super) fn new(
+        choice: Choice,
+        mark: String,
+        activity: watch::Sender<Activity>,
+        diagnostics: DiagnosticMap,
+    ) -> Self {
         Self {
             choice,
+            mark,
             activity,
             diagnostics,
             life: Life::default(),
             documents: Documents::default(),
             running: None,
             waiting: VecDeque::new(),
+            unread: HashSet::new(),
             next_memory_check: Instant::now(),
         }
     }
@@ -115,7 +129,9 @@ impl Task {
     fn next_timeout(&self) -> Option<Instant> {
         let documents = self.running.is_some().then(|| self.documents.poll_timeout()).flatten();
         let memory = self.running.is_some().then_some(self.next_memory_check);
-        [self.life.poll_timeout(), documents, memory].into_iter().flatten().min()
+        let progress =
+            self.running.as_ref().and_then(|running| running.progress.poll_timeout(Instant::now()));
+        [self.life.poll_timeout(), documents, memory, progress].into_iter().flatten().min()
     }
 
     async fn drive(&mut self, now: Instant) {
@@ -127,7 +143,7 @@ impl Task {
                     warn!(server = %self.choice.spec.name, "does not come up and is killed");
                     self.lose_running();
                 }
-                Output::Stop => self.stop().await,
+                Output::Stop => drop(self.take_running().map(|running| tokio::spawn(running.end()))),
             }
             self.life.handle_timeout(now);
         }
@@ -161,7 +177,7 @@ impl Task {
 
     async fn start(&mut self) {
         let spec = &self.choice.spec;
-        let process = match OwnedProcess::spawn(&self.choice.program, &format!("server-{}", spec.name)) {
+        let process = match OwnedProcess::spawn(&self.choice.program, &self.mark) {
             Ok(process) => process,
             Err(error) => {
                 let failed = ServerError::Start { server: spec.name.clone(), why: error.to_string() };
@@ -191,17 +207,12 @@ impl Task {
         self.next_memory_check = Instant::now() + MEMORY_CHECK;
     }
 
-    async fn stop(&mut self) {
-        let Some(mut running) = self.running.take() else { return };
+    fn take_running(&mut self) -> Option<Running> {
+        let running = self.running.take()?;
         info!(server = %self.choice.spec.name, "stops");
-        running.send(&json!({"jsonrpc": "2.0", "id": i64::MAX, "method": "shutdown"})).await;
-        running.notify("exit", Value::Null).await;
         self.documents = Documents::default();
         self.forget_told();
-        tokio::spawn(async move {
-            let _ = tokio::time::timeout(STOP_PATIENCE, running.process.wait()).await;
-            drop(running);
-        });
+        Some(running)
     }
 
     async fn on_command(&mut self, command: Command) {
@@ -211,7 +222,9 @@ impl Task {
             Command::Changed { changes } => self.on_changed(&changes).await,
             Command::Stop { reply } => {
                 self.fail_waiting(&ServerError::ShuttingDown);
-                self.stop().await;
+                if let Some(running) = self.take_running() {
+                    running.end().await;
+                }
                 self.life = Life::default();
                 let _ = reply.send(());
             }
@@ -247,6 +260,7 @@ impl Task {
     }
 
     async fn on_changed(&mut self, changes: &[FileChange]) {
+        self.open_changed(changes).await;
         let Some(running) = self.running.as_ref().filter(|_| self.life.is_ready()) else { return };
         let events: Vec<Value> = changes
             .iter()
@@ -267,6 +281,23 @@ impl Task {
         self.send_all(vec![notice]).await;
     }
 
+    /// Opens what changed: a server that is told of a change on disk looks at it some time later, or never, but what
+    /// is opened counts for the next question. After a change of a whole tree one of the latter is started anew.
+    async fn open_changed(&mut self, changes: &[FileChange]) {
+        let is_own =
+            |path: &Path| path.starts_with(&self.choice.root) && self.choice.spec.language_of(path).is_some();
+        let own = changes.iter().filter(|(path, _)| is_own(path) && self.documents.version(path).is_none());
+        let own: Vec<FileChange> = own.cloned().collect();
+        if own.len() > MAX_CHANGED && self.choice.spec.reads_only_opened {
+            return self.life.handle(Instant::now(), Input::Outdated);
+        }
+        for (path, _) in own.iter().filter(|(_, kind)| *kind != ChangeKind::Deleted).take(MAX_CHANGED) {
+            if let Ok(snapshot) = files::read(path) {
+                self.show(&snapshot).await;
+            }
+        }
+    }
+
     /// Open files that changed on disk, whoever asks for what, but for those that are shown anyway.
     async fn sync_open(&mut self, except: &[Snapshot]) {
         let changed: Vec<_> = self
@@ -280,6 +311,7 @@ impl Task {
             match files::read(&path) {
                 Ok(snapshot) => self.show(&snapshot).await,
                 Err(_) => {
+                    self.unread.remove(&path);
                     let notice = self.documents.close(&path);
                     self.send_all(notice.into_iter().collect()).await;
                 }
@@ -304,6 +336,9 @@ impl Task {
             let mut told = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(published) = told.get_mut(&snapshot.path) {
                 published.is_current = false;
+            }
+            if self.choice.spec.reads_only_opened {
+                self.unread.insert(snapshot.path.clone());
             }
         }
         self.send_all(notices).await;
@@ -378,7 +413,7 @@ impl Task {
     fn on_notice(&mut self, method: &str, params: Value) {
         let Some(running) = &mut self.running else { return };
         match method {
-            "$/progress" => running.progress.on_progress(&params),
+            "$/progress" => running.progress.on_progress(Instant::now(), &params),
             "experimental/serverStatus" => running.progress.on_status(&params),
             "textDocument/publishDiagnostics" => self.on_published(&params),
             "window/logMessage" | "window/showMessage" => {
@@ -398,6 +433,9 @@ impl Task {
             (Some(version), Some(newest)) => version >= newest,
             _ => true,
         };
+        if is_current {
+            self.unread.remove(&path);
+        }
         let published = Published { items: items.into(), is_current };
         self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).insert(path, published);
         self.activity.send_modify(|activity| activity.n_published += 1);
@@ -487,6 +525,7 @@ impl Task {
     }
 
     fn forget_told(&mut self) {
+        self.unread.clear();
         self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
@@ -505,7 +544,10 @@ impl Task {
 
     fn publish(&mut self) {
         let is_ready = self.life.is_ready() && self.running.is_some();
-        let progress = self.running.as_ref().and_then(|running| running.progress.shown());
+        let n_unread = self.unread.len();
+        let reads = || (n_unread > 0).then(|| format!("reading {n_unread} files"));
+        let progress =
+            self.running.as_ref().and_then(|running| running.progress.shown(Instant::now()).or_else(reads));
         let problem = self.running.as_ref().and_then(|running| running.progress.problem());
         let pulls = self.running.as_ref().map(Running::pulls).unwrap_or_default();
         let pid = self.running.as_ref().map(|running| running.process.pid());
@@ -523,6 +565,22 @@ impl Task {
 }
 
 impl Running {
+    /// Asks it to end, so that it can clear up what it has on disk, and kills it when it does not.
+    async fn end(mut self) {
+        let asked = async {
+            self.send(&json!({"jsonrpc": "2.0", "id": i64::MAX, "method": "shutdown"})).await;
+            while let Some(body) = self.pipe.incoming.recv().await {
+                let message: Result<Message<'_>, _> = serde_json::from_slice(&body);
+                if message.is_ok_and(|message| message.id.is_some_and(|id| id == i64::MAX)) {
+                    break;
+                }
+            }
+            self.notify("exit", Value::Null).await;
+            self.process.wait().await;
+        };
+        let _ = tokio::time::timeout(STOP_PATIENCE, asked).await;
+    }
+
     /// What it was asked and has not answered.
     fn take_jobs(&mut self) -> impl Iterator<Item = Job> + use<> {
         std::mem::take(&mut self.in_flight).into_values().filter_map(|flight| match flight {
