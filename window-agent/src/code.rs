@@ -14,6 +14,7 @@
 //! | [`files`], [`watch`] | the disk: what a file holds, what changed |
 
 pub mod actions;
+mod aim;
 pub mod change;
 pub mod complete;
 pub mod diagnostics;

@@ -12,7 +12,7 @@ mod programs;
 pub mod quick;
 mod redact;
 mod sketch;
-mod words;
+pub(crate) mod words;
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,5 +1,6 @@
 //! More ways from a symbol to others: definition, description, callers and callees, search in the whole project.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,18 +8,22 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::aim::{Target, outline_beside};
 use super::editor::Unsaved;
-use super::lsp::{self, Location, Range};
-use super::references::{Wanted, about};
-use super::server::Ask;
-use super::symbols::kind_name;
+use super::lsp::{self, Location, Position, Range};
+use super::outline::Outline;
+use super::references::{Wanted, about, name_position};
+use super::server::{Ask, Server};
+use super::symbols::{self, kind_name};
 use super::text::Encoding;
-use super::{CodeIndex, Freshness, closing};
+use super::{CodeIndex, Freshness, Subject, closing};
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
 /// Servers that a search in the whole project asks.
 const MAX_SEARCHED: usize = 4;
+/// Overloads of one function that are asked for their calls.
+const MAX_ITEMS: usize = 30;
 
 /// A place that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,34 +109,96 @@ impl CodeIndex {
         deadline: Instant,
     ) -> Result<Spots, ToolError> {
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
-        let ask = about("textDocument/prepareCallHierarchy", &outline.subject, target.position, json!({}));
-        let (prepared, _) = self.ask_settled(&server, ask, deadline).await?;
-        let Some(item) = prepared.result.get(0).cloned() else {
+        let items = self.call_items(&server, &outline, &target, deadline).await?;
+        if items.is_empty() {
             return Err(ToolError::new(
                 "not_callable",
                 format!("{} is nothing that is called.", target.name),
             )
             .hint("lcp_find_references finds the uses of anything."));
-        };
+        }
         let (method, other) = match direction {
             Direction::Callers => ("callHierarchy/incomingCalls", "from"),
             Direction::Callees => ("callHierarchy/outgoingCalls", "to"),
         };
-        let ask = Ask { method, params: Arc::new(move |_| json!({"item": item})), show: Vec::new() };
-        let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
-        let found = answered.result.as_array().into_iter().flatten().filter_map(|call| {
-            let range = Range::deserialize(&call[other]["selectionRange"]).ok()?;
-            let uri = call[other]["uri"].as_str()?.to_owned();
-            let calls = call["fromRanges"].as_array().into_iter().flatten();
-            let mut calls: Vec<u32> =
-                calls.filter_map(|range| Some(range["start"]["line"].as_u64()? as u32 + 1)).collect();
-            calls.dedup();
-            Some((Location { uri, range }, Found::of(&call[other], calls)))
-        });
+        let mut freshness = Freshness::Settled;
+        let (mut found, mut encoding) = (Vec::new(), Encoding::default());
+        for item in items {
+            let ask =
+                Ask { method, params: Arc::new(move |_| json!({"item": item.clone()})), show: Vec::new() };
+            let (answered, of_one) = self.ask_settled(&server, ask, deadline).await?;
+            if of_one != Freshness::Settled {
+                freshness = of_one;
+            }
+            encoding = answered.agreed.encoding;
+            found.extend(answered.result.as_array().into_iter().flatten().filter_map(|call| {
+                let range = Range::deserialize(&call[other]["selectionRange"]).ok()?;
+                let uri = call[other]["uri"].as_str()?.to_owned();
+                let calls = call["fromRanges"].as_array().into_iter().flatten();
+                let calls = calls.filter_map(|range| Some(range["start"]["line"].as_u64()? as u32 + 1));
+                Some((Location { uri, range }, Found::of(&call[other], calls.collect())))
+            }));
+        }
         let unsaved = &outline.subject.view.unsaved;
-        let all = spots(found.collect(), answered.agreed.encoding, unsaved).await?;
+        let all = spots(once_each(found), encoding, unsaved).await?;
         let freshness = outline.subject.freshness(freshness);
         Ok(Spots { all, symbol: target.name, server: server.name, freshness })
+    }
+
+    /// What can be asked for calls: all overloads of a function, of which only one has calls in it.
+    async fn call_items(
+        &self,
+        server: &Server,
+        outline: &Outline,
+        target: &Target,
+        deadline: Instant,
+    ) -> Result<Vec<Value>, ToolError> {
+        let mut items: Vec<Value> = Vec::new();
+        let mut take = |prepared: Value| {
+            for item in prepared.as_array().into_iter().flatten() {
+                let is_known = |known: &Value| {
+                    known["uri"] == item["uri"] && known["selectionRange"] == item["selectionRange"]
+                };
+                if items.len() < MAX_ITEMS && !items.iter().any(is_known) {
+                    items.push(item.clone());
+                }
+            }
+        };
+        let method = "textDocument/prepareCallHierarchy";
+        for place in std::iter::once(&target.position).chain(&target.overloads) {
+            let ask = about(method, &outline.subject, *place, json!({}));
+            take(self.ask_settled(server, ask, deadline).await?.0.result);
+        }
+        if target.is_use {
+            for (beside, place) in self.defined_beside(server, outline, target, deadline).await? {
+                // The use told already what there is, when these cannot be asked.
+                if let Ok(answered) = server.ask(about(method, &beside, place, json!({})), deadline).await {
+                    take(answered.result);
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// The definitions of what is used at the target, with all overloads.
+    async fn defined_beside(
+        &self,
+        server: &Server,
+        outline: &Outline,
+        target: &Target,
+        deadline: Instant,
+    ) -> Result<Vec<(Subject, Position)>, ToolError> {
+        let ask = about("textDocument/definition", &outline.subject, target.position, json!({}));
+        let (answered, _) = self.ask_settled(server, ask, deadline).await?;
+        let Some(first) = lsp::locations(&answered.result).into_iter().next() else { return Ok(Vec::new()) };
+        let Some(file) = lsp::path(&first.uri) else { return Ok(Vec::new()) };
+        let beside = outline_beside(server, &outline.subject, &file, deadline).await;
+        let Some((subject, symbols)) = beside else { return Ok(Vec::new()) };
+        let last = symbols::last_name(&target.name);
+        let named = symbols::named_on(&symbols, first.range.start.line, last).map(|found| found.path);
+        let all = symbols::flatten(&symbols).into_iter().filter(|found| Some(&found.path) == named.as_ref());
+        let place = |symbol| (subject.clone(), name_position(&subject.snapshot.text, symbol));
+        Ok(all.take(MAX_ITEMS).map(|found| place(found.symbol)).collect())
     }
 
     /// Symbols anywhere in the project whose names are like `query`.
@@ -190,6 +257,24 @@ impl CodeIndex {
             _ => Ok(Spots { all, symbol: query.to_owned(), server: name, freshness }),
         }
     }
+}
+
+/// Callers of several overloads are told once.
+fn once_each(found: Vec<(Location, Found)>) -> Vec<(Location, Found)> {
+    let mut all: Vec<(Location, Found)> = Vec::with_capacity(found.len());
+    let mut known: HashMap<(String, Position), usize> = HashMap::new();
+    for (location, more) in found {
+        let idx = *known.entry((location.uri.clone(), location.range.start)).or_insert(all.len());
+        match all.get_mut(idx) {
+            Some((_, kept)) => kept.calls.extend(more.calls),
+            None => all.push((location, more)),
+        }
+    }
+    for (_, found) in &mut all {
+        found.calls.sort_unstable();
+        found.calls.dedup();
+    }
+    all
 }
 
 /// The less, the more a name is like what was asked for.

@@ -1,5 +1,6 @@
 //! The symbols of a file, and the text of one of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -84,7 +85,7 @@ impl CodeIndex {
 
 /// A file's symbols depend on nothing but its text, so the answer is settled whatever the server still reads. But
 /// one that takes a project in may for a moment say of a file that is open that nothing is in it.
-async fn ask_symbols(
+pub(super) async fn ask_symbols(
     server: &Server,
     subject: &Subject,
     deadline: Instant,
@@ -132,42 +133,97 @@ impl Outline {
         &self.subject.snapshot.text
     }
 
-    /// The symbol that `name` means. `line`, from 1, chooses among several.
+    /// The symbol that `name` means. `line`, from 1, chooses among several, and has to be one that has it.
     pub fn choose(&self, name: &str, line: Option<u32>) -> Result<Chosen, ToolError> {
-        let several = match symbols::find(&self.symbols, name) {
-            Match::Nearest(names) => return Err(not_found(name, &names)),
-            Match::One(found, is_corrected) => {
-                let found = on_line(found, line);
-                return Ok(chosen(found, is_corrected));
+        let (mut found, is_corrected) = match symbols::find(&self.symbols, name) {
+            Match::Nearest(names) => {
+                let lines = self.lines_with(name);
+                return Err(match line.filter(|line| !lines.is_empty() && !lines.contains(line)) {
+                    Some(line) => not_on_line(self.text(), name, line, lines, std::iter::empty()),
+                    None => not_found(name, &names),
+                });
             }
-            Match::Several(found) => found,
+            Match::One(found, is_corrected) | Match::Several(found, is_corrected) => (found, is_corrected),
         };
+        let is_one = |found: &[Found<'_>]| found.iter().all(|other| other.path == found[0].path);
         if let Some(line) = line {
-            let found = on_line(several.clone(), Some(line));
-            if found.iter().all(|other| other.path == found[0].path) {
-                return Ok(chosen(found, false));
+            let holding = self.on_line(&found, line.saturating_sub(1));
+            // A use of it tells no less, when there is nothing to tell it from.
+            let is_used = !is_corrected && is_one(&found) && self.lines_with(name).contains(&line);
+            match holding.is_empty() {
+                false => found = holding,
+                true if is_used => {}
+                true => return Err(self.not_on_line(name, &found, line)),
             }
         }
-        let shown = |found: &Found<'_>| {
-            format!("{} (line {}, {})", found.path, found.symbol.name_range.start.line + 1, found.symbol.kind)
-        };
-        let candidates: Vec<String> = several.iter().take(MAX_CANDIDATES).map(shown).collect();
-        let message = format!("{name:?} could be any of {} symbols.", several.len());
+        if is_one(&found) {
+            return Ok(chosen(found, is_corrected));
+        }
+        let candidates: Vec<String> = found.iter().take(MAX_CANDIDATES).map(shown).collect();
+        let message = format!("{name:?} could be any of {} symbols.", found.len());
         Err(ToolError::new("ambiguous_symbol", message)
             .hint("Use the full name of one of the candidates as symbol_name.")
             .detail("candidates", candidates))
     }
+
+    /// Those whose name stands on the line, else the innermost that holds it.
+    fn on_line<'a>(&self, found: &[Found<'a>], line: u32) -> Vec<Found<'a>> {
+        let named: Vec<Found<'a>> =
+            found.iter().filter(|found| found.symbol.name_range.start.line == line).cloned().collect();
+        if !named.is_empty() {
+            return named;
+        }
+        let holds = |found: &&Found<'a>| {
+            let (first, last) = lines_with_comments(self.text(), found.symbol);
+            (first..=last).contains(&(line as usize))
+        };
+        let holding: Vec<Found<'a>> = found.iter().filter(holds).cloned().collect();
+        let innermost = holding.iter().map(|found| found.symbol.range.start).max();
+        holding.into_iter().filter(|found| Some(found.symbol.range.start) == innermost).collect()
+    }
+
+    /// Lines, from 1, on which the name stands as a word.
+    fn lines_with(&self, name: &str) -> BTreeSet<u32> {
+        search::lines_with(self.text(), symbols::last_name(name))
+    }
+
+    fn not_on_line(&self, name: &str, found: &[Found<'_>], line: u32) -> ToolError {
+        not_on_line(self.text(), name, line, self.lines_with(name), found.iter().map(shown))
+    }
 }
 
-/// Those that hold the line, or all when none does.
-fn on_line<'a>(found: Vec<Found<'a>>, line: Option<u32>) -> Vec<Found<'a>> {
-    let Some(line) = line.and_then(|line| line.checked_sub(1)) else { return found };
-    let holds = |found: &&Found<'a>| {
-        let range = found.symbol.range;
-        (range.start.line..=range.end.line).contains(&line)
+/// The lines that have a name, or what is like it, for a call that named another line.
+pub(super) fn not_on_line(
+    text: &Text,
+    name: &str,
+    line: u32,
+    lines: BTreeSet<u32>,
+    alike: impl Iterator<Item = String>,
+) -> ToolError {
+    const MAX_SHOWN: usize = 80;
+    let shown = |line: &u32| {
+        let code: String = text.line(*line as usize - 1).trim().chars().take(MAX_SHOWN).collect();
+        format!("line {line}: {code}")
     };
-    let holding: Vec<Found<'a>> = found.iter().filter(holds).cloned().collect();
-    if holding.is_empty() { found } else { holding }
+    let message = format!("{:?} does not stand on line {line}.", shorten(name));
+    let (hint, candidates): (_, Vec<String>) = match lines.is_empty() {
+        true => ("Did you mean one of the candidates?", alike.take(MAX_CANDIDATES).collect()),
+        false => (
+            "It stands on the lines of the candidates: name one of them, or leave line out.",
+            lines.iter().take(MAX_CANDIDATES).map(shown).collect(),
+        ),
+    };
+    ToolError::new("symbol_not_found", message).hint(hint).detail("candidates", candidates)
+}
+
+fn shown(found: &Found<'_>) -> String {
+    format!("{} (line {}, {})", found.path, found.symbol.name_range.start.line + 1, found.symbol.kind)
+}
+
+/// What a client wrote, bounded.
+fn shorten(text: &str) -> String {
+    const MAX_SHOWN: usize = 100;
+    text.chars().take(MAX_SHOWN).collect()
 }
 
 fn chosen(found: Vec<Found<'_>>, is_corrected: bool) -> Chosen {
@@ -176,8 +232,8 @@ fn chosen(found: Vec<Found<'_>>, is_corrected: bool) -> Chosen {
 }
 
 pub(super) fn not_found(name: &str, nearest: &[String]) -> ToolError {
-    let shown: String = name.chars().take(100).collect();
-    let error = ToolError::new("symbol_not_found", format!("There is no symbol {shown:?} in this file."));
+    let message = format!("There is no symbol {:?} in this file.", shorten(name));
+    let error = ToolError::new("symbol_not_found", message);
     if nearest.is_empty() {
         return error.hint("lcp_get_outline lists what the file has.");
     }

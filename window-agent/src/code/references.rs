@@ -8,18 +8,16 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::lsp::{self, Location, Position};
-use super::outline::{Outline, not_found};
+use super::outline::{not_found, not_on_line};
 use super::server::{Agreed, Ask, Server};
 use super::servers::ServerSpec;
-use super::symbols::{self, Match};
+use super::symbols;
 use super::text::{Encoding, Text};
-use super::{CodeIndex, Freshness, Source, Subject, closing, files, left_out, search, server_error};
+use super::{CodeIndex, Freshness, Source, Subject, closing, files, left_out, search};
 use crate::tools::ToolError;
 use crate::walk;
 use crate::workspace::Workspace;
 
-/// Places in the context file whose definitions are looked up to learn what a name means there.
-const MAX_PLACES: usize = 20;
 /// Hits of a text search.
 const MAX_TEXT_HITS: usize = 5_000;
 /// Files that a text search reads.
@@ -87,7 +85,7 @@ impl CodeIndex {
     ) -> Result<References, ToolError> {
         let subject = self.open(workspace, &wanted.context_file, deadline).await?;
         if let Err(why) = self.server_for(&subject) {
-            return text_references(workspace, wanted, why).await;
+            return text_references(workspace, &subject, wanted, why).await;
         }
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
         let ask = about(
@@ -137,96 +135,6 @@ impl CodeIndex {
             spec.index_needs.first()?
         ))
     }
-
-    /// The server of the context file, and the place there that stands for the symbol.
-    pub(super) async fn aim(
-        &self,
-        workspace: &Workspace,
-        wanted: &Wanted,
-        deadline: Instant,
-    ) -> Result<(Server, Outline, Target), ToolError> {
-        let subject = self.open(workspace, &wanted.context_file, deadline).await?;
-        let server = self.server_for(&subject).map_err(|why| {
-            ToolError::new("no_server", format!("This takes a language server: {why}.")).hint(
-                "lcp_get_outline, lcp_read_symbol and lcp_find_references work without one, by text search.",
-            )
-        })?;
-        self.sync(workspace, Some(deadline)).await;
-        let outline = self.outline_of(workspace, subject, deadline).await?;
-        let target = self.target(&server, &outline, wanted, deadline).await?;
-        Ok((server, outline, target))
-    }
-
-    /// The place in the context file that stands for the symbol: its definition there, or a use.
-    async fn target(
-        &self,
-        server: &Server,
-        outline: &Outline,
-        wanted: &Wanted,
-        deadline: Instant,
-    ) -> Result<Target, ToolError> {
-        let is_exact = matches!(symbols::find(&outline.symbols, &wanted.symbol), Match::One(_, false));
-        let is_several = matches!(symbols::find(&outline.symbols, &wanted.symbol), Match::Several(_));
-        if !is_exact
-            && !is_several
-            && let Some(target) = self.target_of_use(server, outline, wanted, deadline).await?
-        {
-            return Ok(target);
-        }
-        let chosen = outline.choose(&wanted.symbol, wanted.line)?;
-        let Some(symbol) = chosen.symbols.first() else { return Err(not_found(&wanted.symbol, &[])) };
-        let position = name_position(outline.text(), symbol);
-        Ok(Target { position, name: chosen.path, is_corrected: chosen.is_corrected })
-    }
-
-    /// The name is used in the context file and defined elsewhere: `textDocument/definition` tells what it is.
-    async fn target_of_use(
-        &self,
-        server: &Server,
-        outline: &Outline,
-        wanted: &Wanted,
-        deadline: Instant,
-    ) -> Result<Option<Target>, ToolError> {
-        let text = outline.text();
-        let name = wanted.symbol.trim().trim_end_matches("()");
-        let last = name.rsplit(['.', ':', '#']).next().unwrap_or(name);
-        let places: Vec<Position> = search::words(text.as_str(), last)
-            .map(|at| text.position(at, Encoding::Utf32))
-            .filter(|place| wanted.line.is_none_or(|line| place.line + 1 == line))
-            .take(MAX_PLACES)
-            .collect();
-        // By the place of the definition; the first use of each.
-        let mut meanings: BTreeMap<(PathBuf, u32), Position> = BTreeMap::new();
-        for place in places {
-            let ask = about("textDocument/definition", &outline.subject, place, json!({}));
-            let answered = server.ask(ask, deadline).await.map_err(server_error)?;
-            if let Some(first) = lsp::locations(&answered.result).first()
-                && let Some(path) = lsp::path(&first.uri)
-            {
-                meanings.entry((path, first.range.start.line)).or_insert(place);
-            }
-        }
-        let target =
-            |position: &Position| Target { position: *position, name: last.to_owned(), is_corrected: false };
-        if meanings.len() < 2 || wanted.line.is_some() {
-            return Ok(meanings.values().next().map(target));
-        }
-        let shown = |((path, line), place): (&(PathBuf, u32), &Position)| {
-            format!("line {}: defined at {}:{}", place.line + 1, path.display(), line + 1)
-        };
-        let candidates: Vec<String> = meanings.iter().map(shown).collect();
-        Err(ToolError::new("ambiguous_symbol", format!("{last:?} means several things in this file."))
-            .hint("Choose one by the argument line, a line of context_file from the candidates.")
-            .detail("candidates", candidates))
-    }
-}
-
-/// A place that stands for a symbol.
-pub(super) struct Target {
-    /// In code points.
-    pub(super) position: Position,
-    pub(super) name: String,
-    pub(super) is_corrected: bool,
 }
 
 /// A request about a place, which counts code points.
@@ -299,14 +207,19 @@ fn text_at(text: &Text, line: u32) -> (String, Option<String>) {
 /// Every place where the name stands as a word, in the window's folders.
 async fn text_references(
     workspace: &Workspace,
+    subject: &Subject,
     wanted: &Wanted,
     why: String,
 ) -> Result<References, ToolError> {
     let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
-    let name = wanted.symbol.trim().trim_end_matches("()");
-    let name = name.rsplit(['.', ':', '#']).next().unwrap_or(name).to_owned();
+    let name = symbols::last_name(&wanted.symbol).to_owned();
     if name.is_empty() {
         return Err(not_found(&wanted.symbol, &[]));
+    }
+    let text = &subject.snapshot.text;
+    let lines = search::lines_with(text, &name);
+    if let Some(line) = wanted.line.filter(|line| !lines.is_empty() && !lines.contains(line)) {
+        return Err(not_on_line(text, &name, line, lines, std::iter::empty()));
     }
     let (word, n_texts) = (name.clone(), wanted.n_texts);
     let searched = tokio::task::spawn_blocking(move || search_folders(&folders, &word, n_texts));

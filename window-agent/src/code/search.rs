@@ -1,8 +1,10 @@
 //! CORE: what a text alone tells: definitions by their keywords, words by their ends. Used where no server can.
 
+use std::collections::BTreeSet;
+
 use super::lsp::{Position, Range};
 use super::symbols::Symbol;
-use super::text::Text;
+use super::text::{Encoding, Text};
 
 /// Words that stand before the one that counts.
 const MODIFIERS: [&str; 20] = [
@@ -146,6 +148,11 @@ pub fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 
         let after = text[at + word.len()..].chars().next();
         !word.is_empty() && !before.is_some_and(is_word) && !after.is_some_and(is_word)
     })
+}
+
+/// Lines, from 1, on which `word` stands.
+pub fn lines_with(text: &Text, word: &str) -> BTreeSet<u32> {
+    words(text.as_str(), word).map(|at| text.position(at, Encoding::Utf32).line + 1).collect()
 }
 
 /// The line that opens what a line is in: the nearest one above that is indented less and defines something.

@@ -200,8 +200,8 @@ pub fn flatten(symbols: &[Symbol]) -> Vec<Found<'_>> {
 pub enum Match<'a> {
     /// One symbol, or several definitions of one name in one place; `true` when the name was corrected.
     One(Vec<Found<'a>>, bool),
-    /// Several, of the best fit there is.
-    Several(Vec<Found<'a>>),
+    /// Several, of the best fit there is; `true` when that is not the name as given.
+    Several(Vec<Found<'a>>, bool),
     /// None; names that are nearest.
     Nearest(Vec<String>),
 }
@@ -231,7 +231,7 @@ pub fn find<'a>(symbols: &'a [Symbol], given: &str) -> Match<'a> {
     if is_one_name {
         return Match::One(fitting, best > Fit::Path);
     }
-    Match::Several(fitting)
+    Match::Several(fitting, best > Fit::Path)
 }
 
 fn is_impl(name: &str) -> bool {
@@ -275,6 +275,28 @@ fn fit(path: &str, wanted: &str) -> Option<Fit> {
         () if name.contains(wanted) => Some(Fit::Part),
         () => None,
     }
+}
+
+/// Whether a full name is the one that was given, or ends so.
+pub fn is_named(path: &str, given: &str) -> bool {
+    fit(&normalise(path), &normalise(given)) == Some(Fit::Path)
+}
+
+/// What stands before the last name, in one form: `A` of `A::b`.
+pub fn holder(path: &str) -> Option<String> {
+    normalise(path).rsplit_once('.').map(|(holder, _)| holder.to_owned())
+}
+
+/// The last name: `b` of `A::b()`.
+pub fn last_name(given: &str) -> &str {
+    let given = given.trim().trim_end_matches("()");
+    given.rsplit(['.', ':', '#']).next().unwrap_or(given)
+}
+
+/// The symbol whose name stands on a line, from 0.
+pub fn named_on<'a>(symbols: &'a [Symbol], line: u32, name: &str) -> Option<Found<'a>> {
+    let is_it = |found: &Found<'_>| found.symbol.name_range.start.line == line && is_named(&found.path, name);
+    flatten(symbols).into_iter().find(is_it)
 }
 
 /// One form for `A::b`, `A.b`, `A#b`, `A/b`, `b()`, `(*A).b` and `impl A`.
@@ -357,7 +379,9 @@ mod tests {
             Match::One(found, corrected) => {
                 format!("{}{}", paths(&found), if corrected { " corrected" } else { "" })
             }
-            Match::Several(found) => format!("several: {}", paths(&found)),
+            Match::Several(found, corrected) => {
+                format!("several{}: {}", if corrected { " like it" } else { "" }, paths(&found))
+            }
             Match::Nearest(names) => format!("nearest: {}", names.join(" ")),
         });
     }
@@ -371,6 +395,7 @@ mod tests {
         check("reader", expect!["Reader@6 corrected"]);
         check("READER.READ_A", expect!["Reader.read_all@10 corrected"]);
         check("elp", expect!["helper@0 corrected"]);
+        check("re", expect!["several like it: Reader@6 Reader.read@7 Reader.read_all@10 Writer.read@22"]);
         check("_all", expect!["Reader.read_all@10 corrected"]);
         check("Writer.write", expect!["Writer.write@24"]);
         check("hepler_function", expect!["nearest: "]);

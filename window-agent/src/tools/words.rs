@@ -26,7 +26,7 @@ pub(super) fn shorten(text: &str, max_chars: usize) -> String {
 }
 
 /// A path as people write it: relative to the folder of the window that it is in.
-pub(super) fn relative(path: &Path, folders: &[PathBuf]) -> String {
+pub(crate) fn relative(path: &Path, folders: &[PathBuf]) -> String {
     let inside = folders.iter().find_map(|folder| Some((folder, path.strip_prefix(folder).ok()?)));
     match inside {
         Some((folder, rest)) if folders.len() > 1 => {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed set-up fails the test")]
 
 mod agree;
+mod aim;
 mod assist;
 mod budget;
 mod changes;

@@ -1,0 +1,224 @@
+//! Which symbol a name means: overloads, uses, comments, lines, names that are not quite right.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+const TIMEOUT: u64 = 120;
+
+/// In one line what a call answers: places, or an error with its candidates.
+async fn told(place: &Place, tool: &str, arguments: Value) -> String {
+    let mut arguments = arguments;
+    arguments["timeout"] = TIMEOUT.into();
+    let answer = place.call(tool, arguments).await;
+    let text = match (&answer["data"], answer["status"] == "error") {
+        (_, true) => {
+            let field = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+            let candidates = answer["candidates"].as_array().cloned().unwrap_or_default();
+            let candidates = candidates.iter().map(|one| format!("\n  {}", one.as_str().unwrap_or_default()));
+            let candidates: String = candidates.collect();
+            format!("{}: {} {}{candidates}", field("code"), field("message"), field("hint"))
+        }
+        (Value::Array(all), _) => {
+            let shown = |one: &Value| {
+                let name = one["name"].as_str().unwrap_or_default();
+                let at = format!("{}:{} {name}", one["file"].as_str().unwrap_or_default(), one["line"]);
+                at.trim_end().to_owned()
+            };
+            all.iter().map(shown).collect::<Vec<_>>().join(", ")
+        }
+        (other, _) => other.as_str().unwrap_or_default().to_owned(),
+    };
+    text.replace(place.root.to_str().unwrap(), "ROOT")
+}
+
+async fn go(place: &Place, to: &str, name: &str, file: &str, line: Option<u32>, expected: Expect) {
+    let arguments = json!({"to": to, "symbol_name": name, "context_file": file, "line": line});
+    expected.assert_eq(&told(place, "lcp_navigate", arguments).await);
+}
+
+const OVERLOADS: &str = "\
+function log(text: string) {}
+
+export class Stream {
+  on(next: () => void): void;
+  on(next: () => void, failed: () => void): void;
+  on(...all: (() => void)[]): void {
+    all.forEach((one) => this.add(one));
+    log('on');
+  }
+
+  private add(one: () => void) {}
+}
+";
+const STREAM_USER: &str = "\
+import { Stream } from './stream';
+
+export function listen(stream: Stream) {
+  stream.on(() => {});
+  stream.on(() => {}, () => {});
+}
+";
+
+#[tokio::test]
+async fn an_overloaded_method_has_the_calls_of_its_implementation() {
+    let files = [("tsconfig.json", "{}"), ("stream.ts", OVERLOADS), ("user.ts", STREAM_USER)];
+    for server in ["typescript", "typescript-language-server"] {
+        let place = Place::of_server(server, &files);
+        // The standard library's own places are not the project's.
+        let callees = |file: &'static str, line: Option<u32>| {
+            let place = &place;
+            async move {
+                let arguments = json!({"to": "callees", "symbol_name": "on", "context_file": file, "line": line, "timeout": TIMEOUT});
+                let answer = place.ok("lcp_navigate", arguments).await;
+                let names = answer["data"].as_array().unwrap().iter().map(|one| one["name"].clone());
+                names.filter(|name| name != "forEach").collect::<Value>()
+            }
+        };
+        assert_eq!(callees("stream.ts", None).await, json!(["add", "log"]), "{server}");
+        assert_eq!(callees("stream.ts", Some(6)).await, json!(["add", "log"]), "{server}");
+        assert_eq!(callees("user.ts", None).await, json!(["add", "log"]), "{server}");
+        assert_eq!(callees("user.ts", Some(5)).await, json!(["add", "log"]), "{server}");
+        go(&place, "callers", "Stream.on", "stream.ts", None, expect!["user.ts:3 listen"]).await;
+    }
+}
+
+const GO: &str = "\
+package shop
+
+// Basket is made by NewBasket. Basket and Basket again: a Basket holds Basket after Basket,
+// Basket, Basket, Basket, Basket, Basket, Basket, Basket, Basket, Basket, Basket, Basket, Basket,
+// Basket, Basket, Basket, Basket, Basket and Basket.
+func Fill() Basket {
+	return Basket{}
+}
+";
+
+#[tokio::test]
+async fn a_name_that_is_first_used_in_comments_is_found() {
+    let basket = "package shop\n\n// Basket holds things.\ntype Basket struct{}\n";
+    let place = Place::of_server(
+        "gopls",
+        &[("go.mod", "module shop\n\ngo 1.14\n"), ("fill.go", GO), ("basket.go", basket)],
+    );
+    go(&place, "definition", "Basket", "fill.go", None, expect!["basket.go:4"]).await;
+    let arguments = json!({"symbol_name": "Basket", "context_file": "fill.go"});
+    let found = told(&place, "lcp_find_references", arguments).await;
+    expect!["fill.go:6, fill.go:7, basket.go:4"].assert_eq(&found);
+}
+
+const BASE: &str = "class Handler:\n    def emit(self): ...\n\n\nclass Other:\n    def emit(self): ...\n";
+const HANDLERS: &str = "\
+import base
+
+class BaseHandler(base.Handler):
+    def emit(self): ...
+
+class FileHandler(base.Handler):
+    def emit(self):
+        base.Handler.emit(self)
+        base.Other().emit()
+";
+
+#[tokio::test]
+async fn an_exact_use_goes_before_names_that_are_like_it() {
+    let place = Place::new(&[("base.py", BASE), ("handlers.py", HANDLERS)]);
+    go(&place, "definition", "Handler", "handlers.py", None, expect!["base.py:1"]).await;
+    go(&place, "definition", "Handler", "handlers.py", Some(6), expect!["base.py:1"]).await;
+    go(&place, "definition", "Handler.emit", "handlers.py", None, expect!["base.py:2"]).await;
+    go(&place, "definition", "Other.emit", "handlers.py", None, expect!["base.py:6"]).await;
+    // A use on the line that was named means what it means there, whatever holds that line.
+    go(&place, "definition", "emit", "handlers.py", Some(9), expect!["base.py:6"]).await;
+    go(&place, "definition", "emit", "handlers.py", Some(6), expect![[r#"
+        symbol_not_found: "emit" does not stand on line 6. It stands on the lines of the candidates: name one of them, or leave line out.
+          line 4: def emit(self): ...
+          line 7: def emit(self):
+          line 8: base.Handler.emit(self)
+          line 9: base.Other().emit()"#]]).await;
+    go(&place, "definition", "emit", "handlers.py", None, expect![[r#"
+        ambiguous_symbol: "emit" could be any of 2 symbols. Use the full name of one of the candidates as symbol_name.
+          BaseHandler.emit (line 4, method)
+          FileHandler.emit (line 7, method)"#]]).await;
+    go(&place, "definition", "handler", "handlers.py", None, expect![[r#"
+        ambiguous_symbol: "handler" could be any of 2 symbols. Use the full name of one of the candidates as symbol_name.
+          BaseHandler (line 3, class)
+          FileHandler (line 6, class)"#]]).await;
+}
+
+#[tokio::test]
+async fn a_line_without_the_symbol_is_told_with_those_that_have_it() {
+    let text = "import json\n\n\ndef JSONObject(pairs):\n    obj = dict(pairs)\n    return obj\n\n\ndef load():\n    return 1\n";
+    let place = Place::new(&[("a.py", text)]);
+    go(&place, "hover", "obj", "a.py", Some(2), expect![[r#"
+        symbol_not_found: "obj" does not stand on line 2. It stands on the lines of the candidates: name one of them, or leave line out.
+          line 5: obj = dict(pairs)
+          line 6: return obj"#]]).await;
+    go(&place, "hover", "pairs", "a.py", Some(1), expect![[r#"
+        symbol_not_found: "pairs" does not stand on line 1. It stands on the lines of the candidates: name one of them, or leave line out.
+          line 4: def JSONObject(pairs):
+          line 5: obj = dict(pairs)"#]]).await;
+    go(&place, "hover", "load", "a.py", Some(1), expect![[r#"
+        symbol_not_found: "load" does not stand on line 1. It stands on the lines of the candidates: name one of them, or leave line out.
+          line 9: def load():"#]]).await;
+    go(
+        &place,
+        "hover",
+        "object",
+        "a.py",
+        Some(1),
+        expect![[r#"
+        symbol_not_found: "object" does not stand on line 1. Did you mean one of the candidates?
+          JSONObject (line 4, function)"#]],
+    )
+    .await;
+    for (tool, name, line, expected) in [
+        (
+            "lcp_find_references",
+            "load",
+            2,
+            expect![[r#"
+                symbol_not_found: "load" does not stand on line 2. It stands on the lines of the candidates: name one of them, or leave line out.
+                  line 9: def load():"#]],
+        ),
+        (
+            "lcp_rename",
+            "load",
+            2,
+            expect![[r#"
+                symbol_not_found: "load" does not stand on line 2. It stands on the lines of the candidates: name one of them, or leave line out.
+                  line 9: def load():"#]],
+        ),
+    ] {
+        let arguments = json!({"symbol_name": name, "context_file": "a.py", "line": line, "new_name": "x"});
+        let mut arguments = arguments;
+        if tool != "lcp_rename" {
+            arguments.as_object_mut().unwrap().remove("new_name");
+        }
+        expected.assert_eq(&told(&place, tool, arguments).await);
+    }
+    let read = async |name: &str, line: u32, expected: Expect| {
+        let arguments = json!({"symbol_name": name, "file_path": "a.py", "line": line});
+        expected.assert_eq(&told(&place, "lcp_read_symbol", arguments).await);
+    };
+    read(
+        "load",
+        10,
+        expect![[r#"
+        def load():
+            return 1"#]],
+    )
+    .await;
+    read("load", 2, expect![[r#"
+        symbol_not_found: "load" does not stand on line 2. It stands on the lines of the candidates: name one of them, or leave line out.
+          line 9: def load():"#]]).await;
+    read(
+        "JSONObj",
+        5,
+        expect![[r#"
+        def JSONObject(pairs):
+            obj = dict(pairs)
+            return obj"#]],
+    )
+    .await;
+}
