@@ -26,6 +26,7 @@ pub mod lsp;
 pub mod navigate;
 pub mod outline;
 pub mod references;
+pub mod rename;
 pub mod search;
 pub mod server;
 pub mod servers;

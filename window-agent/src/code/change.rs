@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::editor::Unsaved;
 use super::edits::{self, EditProblem, Replacement};
 use super::references::{Wanted, about};
+use super::rename::Renamed;
 use super::text::{Storage, Text};
 use super::{CodeIndex, Subject, closing, file_error, files, text};
 use crate::tools::ToolError;
@@ -65,8 +66,10 @@ impl CodeIndex {
         wanted: &Wanted,
         new_name: &str,
         deadline: Instant,
-    ) -> Result<Change, ToolError> {
+    ) -> Result<(Change, Renamed), ToolError> {
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
+        let aimed = (&server, &outline, &target);
+        let renamed = self.renamed(workspace, aimed, (wanted, new_name), deadline).await?;
         let ask =
             about("textDocument/rename", &outline.subject, target.position, json!({"newName": new_name}));
         let (answered, _) = self.ask_settled(&server, ask, deadline).await?;
@@ -76,7 +79,7 @@ impl CodeIndex {
             return Err(ToolError::new("nothing_to_rename", format!("{} cannot be renamed.", target.name))
                 .hint("It may be a name of the language or of a library."));
         }
-        Ok(Change::new(target.name, edits, outline.subject.view.unsaved))
+        Ok((Change::new(renamed.name.clone(), edits, outline.subject.view.unsaved), renamed))
     }
 
     /// What a client's own edits make of a file.

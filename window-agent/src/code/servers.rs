@@ -149,6 +149,11 @@ impl Table {
             .is_some_and(|extension| self.specs.iter().any(|spec| spec.languages.contains_key(&extension)))
     }
 
+    /// The protocol's name of the language of a file.
+    pub fn language_of(&self, file: &Path) -> Option<&str> {
+        self.specs.iter().find_map(|spec| spec.language_of(file))
+    }
+
     /// The first server that is there for `file`, which lies in the window's folder `folder`.
     pub fn choose(&self, places: &Places, file: &Path, folder: &Path) -> Result<Choice, NoServer> {
         let extension = file.extension().map(|extension| extension.to_string_lossy().to_lowercase());

@@ -19,7 +19,7 @@ use crate::code::change::{Change, Wish};
 use crate::code::complete::Place;
 use crate::code::navigate::Direction;
 use crate::code::references::Wanted;
-use crate::tools::{Answer, Object, Spoken, ToolError};
+use crate::tools::{Answer, Object, Spoken, ToolError, words};
 use crate::window::Window;
 
 /// How long a call may take unless it says otherwise.
@@ -225,8 +225,13 @@ async fn rename(window: &Window, folders: &[PathBuf], arguments: Object) -> Resu
     let arguments: Rename = typed(arguments)?;
     let wanted = Wanted::place(arguments.symbol_name, arguments.context_file, arguments.line);
     let deadline = deadline(arguments.timeout);
-    let change = window.code.renaming(&window.workspace(), &wanted, &arguments.new_name, deadline).await?;
-    preview_or_make(window, folders, "symbol", change, arguments.apply).await
+    let new_name = &arguments.new_name;
+    let (change, renamed) = window.code.renaming(&window.workspace(), &wanted, new_name, deadline).await?;
+    let mut rendered = preview_or_make(window, folders, "symbol", change, arguments.apply).await?;
+    let defined_at = format!("{}:{}", words::relative(&renamed.file, folders), renamed.line);
+    rendered.text = format!("{} ({defined_at}) becomes {new_name}. {}", renamed.name, rendered.text);
+    rendered.object.insert("defined_at".to_owned(), defined_at.into());
+    Ok(rendered)
 }
 
 /// The first call shows a change, the second one makes it, when it is still the same.

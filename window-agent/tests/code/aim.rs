@@ -222,3 +222,104 @@ async fn a_line_without_the_symbol_is_told_with_those_that_have_it() {
     )
     .await;
 }
+
+async fn rename(place: &Place, name: &str, file: &str, new_name: &str, expected: Expect) {
+    let arguments = json!({"symbol_name": name, "context_file": file, "new_name": new_name});
+    expected.assert_eq(&told(place, "lcp_rename", arguments).await);
+}
+
+/// The code of the error and what it says of the place, without the folders that differ from machine to machine.
+async fn refused(place: &Place, name: &str, file: &str) -> (String, String) {
+    let arguments =
+        json!({"symbol_name": name, "context_file": file, "new_name": "fresh", "timeout": TIMEOUT});
+    let answer = place.call("lcp_rename", arguments).await;
+    let field = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+    (field("code"), field("message"))
+}
+
+#[tokio::test]
+async fn what_a_library_defines_is_not_renamed() {
+    let check = async |server: &str, files: &[(&str, &str)], (name, file): (&str, &str)| {
+        let place = Place::of_server(server, files);
+        let (code, message) = refused(&place, name, file).await;
+        assert_eq!(code, "not_renamable", "{server}: {message}");
+        assert!(message.starts_with(&format!("{name} is not this project's")), "{server}: {message}");
+        for (file, text) in files {
+            assert_eq!(std::fs::read_to_string(place.root.join(file)).unwrap(), *text);
+        }
+    };
+    let python = [("a.py", "def size(text):\n    return len(text)\n"), ("b.py", "print(len('b'))\n")];
+    for server in ["ty", "pyright"] {
+        check(server, &python, ("len", "a.py")).await;
+    }
+    let script = [
+        ("package.json", "{}"),
+        ("tsconfig.json", "{}"),
+        ("node_modules/shop/package.json", "{\"name\":\"shop\",\"types\":\"index.d.ts\"}"),
+        ("node_modules/shop/index.d.ts", "export function price(item: string): number;\n"),
+        ("a.ts", "import { price } from 'shop';\n\nexport const cost = parseInt('1') + price('a');\n"),
+    ];
+    for server in ["typescript", "typescript-language-server"] {
+        check(server, &script, ("parseInt", "a.ts")).await;
+        check(server, &script, ("price", "a.ts")).await;
+    }
+    let go = [
+        ("go.mod", "module shop\n\ngo 1.14\n"),
+        ("a.go", "package shop\n\nimport \"strings\"\n\nvar Loud = strings.ToUpper(\"a\")\n"),
+    ];
+    check("gopls", &go, ("ToUpper", "a.go")).await;
+    let c = [
+        ("compile_flags.txt", ""),
+        ("a.c", "#include <stdlib.h>\n\nint one(void) {\n  return abs(-1);\n}\n"),
+    ];
+    check("clangd", &c, ("abs", "a.c")).await;
+}
+
+#[tokio::test]
+async fn a_rename_guesses_no_name_and_says_what_it_renames() {
+    let lib = "class Reader:\n    def read_all(self): ...\n\n\nclass Writer:\n    def write(self): ...\n";
+    let main = "from lib import Reader\n\nReader().read_all()\n";
+    let place = Place::new(&[("lib.py", lib), ("main.py", main)]);
+    rename(&place, "read", "lib.py", "get", expect![[r#"
+        ambiguous_symbol: "read" could be any of 2 symbols. Use the full name of one of the candidates as symbol_name.
+          Reader (line 1, class)
+          Reader.read_all (line 2, method)"#]]).await;
+    rename(&place, "reader", "lib.py", "Source", expect![[r#"
+        symbol_not_found: There is no symbol named exactly "reader" in this file. A rename takes no other name for it. Did you mean Reader?
+          Reader"#]]).await;
+    rename(&place, "r", "lib.py", "Source", expect![[r#"
+        ambiguous_symbol: "r" could be any of 2 symbols. Use the full name of one of the candidates as symbol_name.
+          Reader (line 1, class)
+          Reader.read_all (line 2, method)"#]]).await;
+    rename(&place, "Writer.read_all", "main.py", "get", expect![[r#"
+        symbol_not_found: There is no symbol named exactly "Writer.read_all" in this file. A rename takes no other name for it. Did you mean Reader.read_all?
+          Reader.read_all"#]]).await;
+    for file in ["lib.py", "main.py"] {
+        let arguments = json!({"symbol_name": "Reader.read_all", "context_file": file, "new_name": "get", "timeout": TIMEOUT});
+        let preview = place.ok("lcp_rename", arguments.clone()).await;
+        assert_eq!(preview["symbol"], "Reader.read_all");
+        assert_eq!(preview["defined_at"], "lib.py:2");
+        let text = place.text("lcp_rename", arguments).await;
+        assert!(
+            text.starts_with("Reader.read_all (lib.py:2) becomes get. Nothing is changed yet."),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_new_name_must_be_one() {
+    let place = Place::new(&[("a.py", "def price(item):\n    return item\n")]);
+    rename(&place, "price", "a.py", "class", expect![[r#"invalid_name: "class" is a word of the language (python). Give new_name as it shall stand in the code, without what holds it."#]]).await;
+    rename(&place, "price", "a.py", "1 bad", expect![[r#"invalid_name: "1 bad" is no name: ' ' cannot stand in one. Give new_name as it shall stand in the code, without what holds it."#]]).await;
+    rename(&place, "price", "a.py", "my-dec", expect![[r#"invalid_name: "my-dec" is no name: '-' cannot stand in one. Give new_name as it shall stand in the code, without what holds it."#]]).await;
+    rename(&place, "price", "a.py", "2nd", expect![[r#"invalid_name: "2nd" is no name: it begins with a digit. Give new_name as it shall stand in the code, without what holds it."#]]).await;
+    rename(&place, "price", "a.py", "price", expect![[r#"invalid_name: "price" is what it is called already. Give new_name as it shall stand in the code, without what holds it."#]]).await;
+    rename(&place, "price", "a.py", " ", expect![[r#"invalid_name: " " is no name: ' ' cannot stand in one. Give new_name as it shall stand in the code, without what holds it."#]]).await;
+    let place = Place::of_server(
+        "typescript",
+        &[("tsconfig.json", "{}"), ("a.ts", "export function f() {}\nexport class A {\n  m() {}\n}\n")],
+    );
+    rename(&place, "f", "a.ts", "class", expect![[r#"invalid_name: "class" is a word of the language (typescript). Give new_name as it shall stand in the code, without what holds it."#]]).await;
+    rename(&place, "m", "a.ts", "delete", expect!["a.ts:null"]).await;
+}

@@ -267,6 +267,7 @@ fn rename() -> Definition {
         ),
         more: json!({
             "symbol": {"type": "string"},
+            "defined_at": {"type": "string"},
             "token": {"type": "string"},
             "applied": {"type": "boolean"},
         }),

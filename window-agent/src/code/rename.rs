@@ -1,0 +1,184 @@
+//! Whether a rename can be right: the symbol is the project's and was named as it is, and the new name is one.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::Instant;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::CodeIndex;
+use super::aim::{Target, outline_beside};
+use super::lsp;
+use super::outline::Outline;
+use super::references::{Wanted, about};
+use super::search;
+use super::server::Server;
+use super::symbols::{self, Found};
+use crate::tools::ToolError;
+use crate::workspace::Workspace;
+
+/// Folders with the code of others, inside of projects.
+const OF_OTHERS: [&str; 3] = ["node_modules", "site-packages", "dist-packages"];
+
+/// What is renamed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renamed {
+    /// Its full name.
+    pub name: String,
+    /// Where it is defined, as far as the server tells.
+    pub file: PathBuf,
+    /// From 1.
+    pub line: u32,
+}
+
+impl CodeIndex {
+    /// What a rename is about, when it can be renamed so.
+    pub(super) async fn renamed(
+        &self,
+        workspace: &Workspace,
+        (server, outline, target): (&Server, &Outline, &Target),
+        (wanted, new_name): (&Wanted, &str),
+        deadline: Instant,
+    ) -> Result<Renamed, ToolError> {
+        if target.is_corrected {
+            return Err(guessed(wanted, target));
+        }
+        let own = &outline.subject.snapshot.path;
+        let ask = about("textDocument/definition", &outline.subject, target.position, json!({}));
+        // A server that does not tell has nothing against it.
+        let defined = server.ask(ask, deadline).await.map(|answered| lsp::locations(&answered.result));
+        let defined = defined.unwrap_or_default();
+        let ours = defined.iter().find_map(|location| {
+            let path = lsp::path(&location.uri).filter(|path| is_ours(workspace, path))?;
+            Some((path, location.range.start.line))
+        });
+        if ours.is_none() && !defined.is_empty() {
+            return Err(of_others(&target.name, &defined[0].uri));
+        }
+        let here = (own.clone(), target.position.line);
+        let (file, line) = if target.is_use { ours.unwrap_or(here) } else { here };
+        let last = symbols::last_name(&target.name);
+        let beside = match file == *own {
+            true => None,
+            false => outline_beside(server, &outline.subject, &file, deadline).await,
+        };
+        let all = beside.as_ref().map_or(&outline.symbols, |(_, symbols)| symbols);
+        let found = symbols::named_on(all, line, last);
+        let kind = found.as_ref().map(|found| found.symbol.kind);
+        let language = self.table().language_of(own);
+        if let Some(problem) = problem_of(new_name, last, language, kind) {
+            return Err(ToolError::new("invalid_name", format!("{new_name:?} {problem}."))
+                .hint("Give new_name as it shall stand in the code, without what holds it."));
+        }
+        let full = |found: Found<'_>| found.path;
+        Ok(Renamed { name: found.map_or_else(|| target.name.clone(), full), file, line: line + 1 })
+    }
+}
+
+fn guessed(wanted: &Wanted, target: &Target) -> ToolError {
+    let given: String = wanted.symbol.chars().take(100).collect();
+    ToolError::new("symbol_not_found", format!("There is no symbol named exactly {given:?} in this file."))
+        .hint(format!("A rename takes no other name for it. Did you mean {}?", target.name))
+        .detail("candidates", vec![target.name.clone()])
+}
+
+fn of_others(name: &str, uri: &str) -> ToolError {
+    let place = lsp::path(uri).map_or_else(|| uri.to_owned(), |path| path.display().to_string());
+    let message = format!("{name} is not this project's: it is defined in {place}.");
+    ToolError::new("not_renamable", message)
+        .hint("Only what is defined in the window's folders can be renamed. Is another symbol meant?")
+}
+
+/// Whether a file is of the project, and not of a package that lies in its folders.
+fn is_ours(workspace: &Workspace, path: &Path) -> bool {
+    let inside = workspace.folders().iter().find_map(|folder| path.strip_prefix(&folder.path).ok());
+    inside.is_some_and(|rest| !rest.iter().any(|part| OF_OTHERS.iter().any(|other| part == *other)))
+}
+
+/// What is no name in some languages.
+#[derive(Deserialize)]
+struct Reserved {
+    /// As the protocol calls them.
+    languages: BTreeSet<String>,
+    /// With spaces between.
+    words: String,
+    /// Other than letters, digits and `_`.
+    #[serde(default)]
+    signs: String,
+    /// Whether members may have reserved names.
+    #[serde(default)]
+    members_may: bool,
+}
+
+static RESERVED: LazyLock<Vec<Reserved>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("reserved.json"))
+        .expect("invariant: reserved.json is read by a test of this file")
+});
+
+/// Why a symbol cannot be called so: how the sentence goes on.
+fn problem_of(new: &str, old: &str, language: Option<&str>, kind: Option<&str>) -> Option<String> {
+    let reserved = RESERVED.iter().find(|one| language.is_some_and(|name| one.languages.contains(name)));
+    // What one name of the language has, another may have.
+    let is_sign = |sign: char| {
+        let signs = reserved.map_or("$", |reserved| &reserved.signs);
+        signs.contains(sign) || (!sign.is_whitespace() && old.contains(sign))
+    };
+    let bare = if language == Some("rust") { new.strip_prefix("r#").unwrap_or(new) } else { new };
+    let strange = bare.chars().find(|&sign| !is_sign(sign) && (sign == '$' || !search::is_word(sign)));
+    let is_member = matches!(kind, Some("method" | "property" | "field" | "enum member"));
+    let is_reserved = |reserved: &&Reserved| {
+        reserved.words.split(' ').any(|word| word == new) && !(reserved.members_may && is_member)
+    };
+    match () {
+        () if bare.is_empty() => Some("is no name".to_owned()),
+        () if new == old => Some("is what it is called already".to_owned()),
+        () if strange.is_some() => {
+            Some(format!("is no name: {:?} cannot stand in one", strange.unwrap_or_default()))
+        }
+        () if bare.starts_with(char::is_numeric) => Some("is no name: it begins with a digit".to_owned()),
+        () => {
+            let language = language.unwrap_or_default();
+            reserved.filter(is_reserved).map(|_| format!("is a word of the language ({language})"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_name_is_one_of_its_language() {
+        let ok = |new: &str, old: &str, language: &str, kind: &str| {
+            problem_of(new, old, Some(language), Some(kind)).is_none()
+        };
+        assert!(ok("größe", "size", "python", "function"));
+        assert!(ok("match", "size", "python", "function"));
+        assert!(!ok("$size", "size", "python", "function"));
+        assert!(ok("$size", "size", "typescript", "variable"));
+        assert!(!ok("delete", "remove", "typescriptreact", "function"));
+        assert!(ok("delete", "remove", "typescript", "method"));
+        assert!(ok("#b", "#a", "javascript", "property"));
+        assert!(!ok("type", "kind", "rust", "field"));
+        assert!(ok("r#type", "kind", "rust", "field"));
+        assert!(ok("class", "kind", "go", "variable"));
+        assert!(!ok("class", "kind", "cpp", "variable"));
+        assert!(ok("my-dec", "a-b", "lisp", "function"));
+        for bad in ["", " ", "1 bad", "1bad", "my-dec", "a.b", "size", "a\n"] {
+            for language in ["python", "cpp", "lua", "rust"] {
+                assert!(!ok(bad, "size", language, "function"), "{bad:?} in {language}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_languages_are_those_of_the_servers() {
+        let table = super::super::servers::Table::open(&super::super::servers::Places::default());
+        let known: BTreeSet<&String> =
+            table.specs().iter().flat_map(|spec| spec.languages.values()).collect();
+        let told: BTreeSet<&String> = RESERVED.iter().flat_map(|one| &one.languages).collect();
+        assert_eq!(told, known);
+    }
+}
