@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -18,8 +20,8 @@ use crate::tools::ToolError;
 use crate::walk;
 use crate::workspace::Workspace;
 
-/// Files that are asked about one by one, when a server cannot be asked for the whole project.
-const MAX_FILES: usize = 200;
+/// Files that are asked about at once, when a server cannot be asked for the whole project.
+const N_AT_ONCE: usize = 8;
 /// Files that are looked at to learn which languages a project is in.
 const MAX_COUNTED: usize = 20_000;
 /// Languages that a project is checked in.
@@ -111,18 +113,21 @@ impl CodeIndex {
                 .hint(problems.notes.first().cloned().unwrap_or_else(|| "Name a file_path.".to_owned())));
         }
         self.sync(workspace, Some(deadline)).await;
-        for server in servers {
-            let found = self.problems_of_project(&server, workspace, deadline).await;
+        // All at once: none waits for the time that another takes.
+        let asked = servers.iter().map(|server| self.problems_of_project(server, workspace, deadline));
+        for (server, found) in servers.iter().zip(join_all(asked).await) {
             match found {
                 Ok((found, freshness, note)) => {
                     problems.all.extend(found);
                     problems.notes.extend(note);
-                    if freshness != Freshness::Settled {
-                        problems.freshness = freshness;
-                    }
+                    problems.freshness = worse(problems.freshness, freshness);
                     problems.servers.push(server.name.clone());
                 }
-                Err(error) => problems.notes.push(error.message),
+                Err(error) => {
+                    let why = error.message.trim_end_matches('.').to_owned();
+                    problems.freshness = worse(problems.freshness, Freshness::Incomplete(why));
+                    problems.notes.push(error.message);
+                }
             }
         }
         if problems.servers.is_empty() {
@@ -174,25 +179,37 @@ impl CodeIndex {
     ) -> Result<(Vec<Problem>, Freshness, Option<String>), ToolError> {
         let own = self.own_files(server, workspace).await?;
         let n_files = own.len();
-        let Some(first) = own.first().cloned() else { return Ok((Vec::new(), Freshness::Settled, None)) };
-        let (_, freshness) = problems_of(server, vec![first.clone()], deadline).await?;
+        let Some(first) = own.iter().find_map(|path| files::read(path).ok()) else {
+            return Ok((Vec::new(), Freshness::Settled, None));
+        };
+        let (_, mut freshness) = problems_of(server, vec![first.clone()], deadline).await?;
         if server.activity().pulls_workspace {
             return workspace_problems(server, &first.path, deadline)
                 .await
                 .map(|found| (found, freshness, None));
         }
-        let mut found = Vec::new();
-        for (n_asked, snapshot) in own.into_iter().enumerate() {
-            let remaining = deadline.saturating_duration_since(Instant::now());
-            if n_asked >= MAX_FILES || remaining < SILENCE {
-                let note = format!(
-                    "{} was asked about {n_asked} of {n_files} files: name a file_path for the others.",
-                    server.name
-                );
-                return Ok((found, freshness, Some(note)));
+        let asked = own.into_iter().map(|path| async move {
+            if deadline.saturating_duration_since(Instant::now()) < SILENCE {
+                return None;
             }
-            let (items, _) = problems_of(server, vec![snapshot.clone()], deadline).await?;
-            found.extend(with_file(&snapshot.path, items));
+            // One that is gone meanwhile, or no text, has no problems.
+            let Ok(snapshot) = files::read(&path) else { return Some((Vec::new(), Freshness::Settled)) };
+            let (items, freshness) = problems_of(server, vec![snapshot], deadline).await.ok()?;
+            Some((with_file(&path, items), freshness))
+        });
+        let (mut found, mut n_asked) = (Vec::new(), 0);
+        let mut answers = stream::iter(asked).buffered(N_AT_ONCE);
+        while let Some(answer) = answers.next().await {
+            if let Some((items, of_one)) = answer {
+                n_asked += 1;
+                found.extend(items);
+                freshness = worse(freshness, of_one);
+            }
+        }
+        if n_asked < n_files {
+            let why = format!("{} was asked about {n_asked} of {n_files} files", server.name);
+            let note = format!("{why}: raise timeout, or name a file_path.");
+            return Ok((found, Freshness::Incomplete(why), Some(note)));
         }
         for (path, published) in server.all_published() {
             if !found.iter().any(|problem: &Problem| problem.file == path) {
@@ -203,7 +220,7 @@ impl CodeIndex {
     }
 
     /// The files of the project that a server serves.
-    async fn own_files(&self, server: &Server, workspace: &Workspace) -> Result<Vec<Snapshot>, ToolError> {
+    async fn own_files(&self, server: &Server, workspace: &Workspace) -> Result<Vec<PathBuf>, ToolError> {
         let Some(spec) = self.spec_of(server) else { return Ok(Vec::new()) };
         let root = server.root.to_path_buf();
         let is_in_window = workspace.folders().iter().any(|folder| root.starts_with(&folder.path));
@@ -211,8 +228,7 @@ impl CodeIndex {
             return Ok(Vec::new());
         }
         let read = tokio::task::spawn_blocking(move || {
-            let own = walk::files(&[root]).filter(|path| spec.language_of(path).is_some());
-            own.take(MAX_FILES + 1).filter_map(|path| files::read(&path).ok()).collect()
+            walk::files(&[root]).filter(|path| spec.language_of(path).is_some()).take(MAX_COUNTED).collect()
         });
         read.await.map_err(|_| closing())
     }
@@ -255,19 +271,25 @@ pub(super) async fn problems_of(
         return Ok((told(), Freshness::Stale));
     }
     wait_settled(server, deadline).await;
-    wait_silent(server, deadline).await;
+    wait_silent(server, &path, deadline).await;
     Ok((told(), freshness_of(server)))
 }
 
 /// A server that tells by itself often tells twice: what is wrong with the form first, then the rest.
-async fn wait_silent(server: &Server, deadline: Instant) {
+async fn wait_silent(server: &Server, path: &Path, deadline: Instant) {
+    let n_told = || server.published(path).map(|published| published.n_told);
     loop {
-        let n_published = server.activity().n_published;
+        let before = n_told();
         let silence = (Instant::now() + SILENCE).min(deadline);
-        if !server.wait_for(silence, |activity| activity.n_published != n_published).await {
+        if !server.wait_for(silence, |_| n_told() != before).await {
             return;
         }
     }
+}
+
+/// The one that promises less.
+fn worse(one: Freshness, other: Freshness) -> Freshness {
+    if one == Freshness::Settled { other } else { one }
 }
 
 /// Asks for the problems of the whole project. A server may hold its answer until something changes, so one file is

@@ -118,7 +118,7 @@ pub struct Activity {
     pub pulls: bool,
     /// Whether it can be asked for those of the whole project.
     pub pulls_workspace: bool,
-    /// Counts what it told.
+    /// Counts what it told of all files.
     pub n_published: u64,
     /// Its process.
     pub pid: Option<u32>,
@@ -131,6 +131,8 @@ pub struct Published {
     pub items: Arc<[Diagnostic]>,
     /// Whether that was about the newest text.
     pub is_current: bool,
+    /// Counts how often it told.
+    pub n_told: u64,
 }
 
 /// Diagnostics by file, as the server told them last; a leaf lock.

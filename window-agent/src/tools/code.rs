@@ -172,7 +172,7 @@ async fn get_diagnostics(
         Some(file) => window.code.file_problems(&workspace, file, deadline).await?,
         None => window.code.all_problems(&workspace, deadline).await?,
     };
-    let mildest = arguments.severity.as_deref().map_or(4, render::severity);
+    let mildest = render::severity(arguments.severity.as_deref().unwrap_or("warning"));
     Ok(render::problems(&found, folders, mildest, arguments.limit.unwrap_or(N_PROBLEMS)))
 }
 

@@ -1,14 +1,18 @@
 //! What goes wrong: servers that die or hang, odd files, wrong names, many clients.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use baton_link::home::Home;
+use baton_proto::edge::PIN_HEADER;
 use baton_window_agent::code::servers::{Places, ServerSpec, Table};
 use baton_window_agent::tools::code;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::place::{Place, halt, servers, until, until_asked};
+use crate::place::{Place, halt, servers, signal, until, until_asked};
 
 fn shown(place: &Place, answer: &Value) -> String {
     let field = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
@@ -343,4 +347,83 @@ async fn what_is_missing_because_the_project_is_broken_is_told() {
     let needs = format!("{module}\nrequire example.com/nothing v1.0.0\n");
     let source = ("b.go", "package b\n\ntype Secret struct{}\n\nfunc Tell(s Secret) {}\n");
     check("gopls", ("go.mod", &needs, module), source).await;
+}
+
+/// Many files, of a server that cannot be asked about all of them at once.
+#[tokio::test]
+async fn problems_of_a_project_are_all_of_them_or_it_is_said_that_they_are_not() {
+    const N_FILES: usize = 400;
+    let place = Place::new(&[("tsconfig.json", "{\"compilerOptions\":{\"strict\":true}}")]);
+    for file in 0..N_FILES {
+        place.write(&format!("m{file:03}.ts"), format!("export const x{file}: number = {file};\n"));
+    }
+    place.write("zzz.ts", "import { x1 } from './m001';\nexport const wrong: string = x1;\n");
+    let problems = async |timeout: u64| place.ok("lcp_get_diagnostics", json!({"timeout": timeout})).await;
+    let whole = problems(120).await;
+    assert_eq!((whole["freshness"].as_str(), whole["total"].as_u64()), (Some("settled"), Some(1)), "{whole}");
+    assert_eq!(whole["data"][0]["file"], "zzz.ts");
+    let pids = place.server_pids("tsc");
+    assert!(!pids.is_empty());
+    halt(&pids).await;
+    let answer = place.call("lcp_get_diagnostics", json!({"timeout": 1})).await;
+    let told = answer["freshness"].as_str().or(answer["code"].as_str()).unwrap_or_default();
+    assert!(told.starts_with("incomplete") || told == "server_unavailable" || told == "timeout", "{answer}");
+    signal(&pids, rustix::process::Signal::CONT);
+}
+
+/// Sources that are made, and that `.gitignore` names, are sources of others.
+#[tokio::test]
+async fn a_write_to_a_file_that_git_ignores_counts() {
+    let place = Place::new(&[
+        (".gitignore", "gen\n"),
+        ("gen/g.py", "def made() -> int:\n    return 1\n"),
+        ("uses.py", "from gen.g import made\n\nx: int = made()\n"),
+    ]);
+    let problems = async || {
+        let arguments = json!({"file_path": "uses.py", "severity": "error", "timeout": 60});
+        place.ok("lcp_get_diagnostics", arguments).await["total"].as_u64().unwrap()
+    };
+    assert_eq!(problems().await, 0);
+    place.write("gen/g.py", "def made() -> str:\n    return ''\n");
+    assert_eq!(problems().await, 1);
+}
+
+/// A server that is deaf does not see that its client has gone.
+#[tokio::test]
+async fn no_server_outlives_an_agent_that_is_killed() {
+    let place = Place::new(&[("a.py", "def f(): pass\n")]);
+    let state = tempfile::tempdir().unwrap();
+    let home = Home::open(state.path().join("home")).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the test kills it")]
+    let mut agent = std::process::Command::new(env!("CARGO_BIN_EXE_baton-agent"))
+        .args(["--standalone", "--window", "w", "--folder"])
+        .arg(&place.root)
+        .env("BATON_HOME", home.path())
+        .env("BATON_SERVERS", servers())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    BufReader::new(agent.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+    let ready: Value = serde_json::from_str(&ready).unwrap();
+    let token = home.secret().unwrap().window_token(&"w".parse().unwrap());
+    let answer = reqwest::Client::new()
+        .post(format!("http://127.0.0.1:{}/mcp", ready["ready"]["port"]))
+        .bearer_auth(token.expose())
+        .header("accept", "application/json, text/event-stream")
+        .header(PIN_HEADER, "w")
+        .json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "lcp_get_outline", "arguments": {"file_path": "a.py", "timeout": 60}}}))
+        .send()
+        .await
+        .unwrap();
+    assert!(answer.status().is_success(), "{answer:?}");
+    let pids = place.server_pids("ty");
+    assert!(!pids.is_empty());
+    halt(&pids).await;
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    until("it is gone", || place.server_pids("ty").is_empty()).await;
 }

@@ -436,8 +436,10 @@ impl Task {
         if is_current {
             self.unread.remove(&path);
         }
-        let published = Published { items: items.into(), is_current };
-        self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).insert(path, published);
+        let mut told = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
+        let n_told = told.get(&path).map_or(0, |before| before.n_told) + 1;
+        told.insert(path, Published { items: items.into(), is_current, n_told });
+        drop(told);
         self.activity.send_modify(|activity| activity.n_published += 1);
     }
 

@@ -10,7 +10,7 @@ use super::truncate::truncate;
 use crate::code::actions::Offers;
 use crate::code::change::FileEdit;
 use crate::code::complete::Completions;
-use crate::code::diagnostics::Problems;
+use crate::code::diagnostics::{Problem, Problems};
 use crate::code::lsp::Range;
 use crate::code::navigate::Spots;
 use crate::code::outline::{Chosen, Outline, lines_with_comments};
@@ -315,14 +315,23 @@ fn entry(reference: &Reference, file: &str, snippet: &str, header: Option<&str>)
 
 /// What is wrong, from the worst severity that is wanted.
 pub(super) fn problems(found: &Problems, folders: &[PathBuf], mildest: u8, limit: usize) -> Rendered {
-    let wanted: Vec<_> =
-        found.all.iter().filter(|problem| problem.diagnostic.severity.unwrap_or(1) <= mildest).collect();
+    let severity = |problem: &Problem| problem.diagnostic.severity.unwrap_or(1);
+    let wanted: Vec<_> = found.all.iter().filter(|problem| severity(problem) <= mildest).collect();
     let mut notes = found.notes.clone();
-    if wanted.len() > limit {
-        notes.push(format!("{} more are left out: raise limit.", wanted.len() - limit));
+    let n_milder = found.all.len() - wanted.len();
+    if n_milder > 0 {
+        notes.push(format!("{n_milder} milder ones are left out: severity tells them."));
     }
+    // The worst of them, where they stand.
+    let mut told: Vec<usize> = (0..wanted.len()).collect();
+    told.sort_by_key(|idx| severity(wanted[*idx]));
+    if told.len() > limit {
+        notes.push(format!("The mildest {} are left out: raise limit.", told.len() - limit));
+        told.truncate(limit);
+    }
+    told.sort_unstable();
     let (mut data, mut lines) = (Vec::new(), String::new());
-    for problem in wanted.iter().take(limit) {
+    for problem in told.iter().map(|idx| wanted[*idx]) {
         let file = relative(&problem.file, folders);
         let (line, severity) =
             (problem.diagnostic.range.start.line + 1, severity_name(problem.diagnostic.severity));

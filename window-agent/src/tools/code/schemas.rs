@@ -206,7 +206,7 @@ fn get_diagnostics() -> Definition {
         is_reading: true,
         properties: json!({
             "file_path": file_path(),
-            "severity": {"type": "string", "enum": ["error", "warning", "information", "hint"], "description": "The mildest to tell."},
+            "severity": {"type": "string", "enum": ["error", "warning", "information", "hint"], "description": "The mildest to tell, default warning."},
             "limit": {"type": "integer", "minimum": 1, "maximum": 5000, "description": "Default 100."},
         }),
         required: &[],
