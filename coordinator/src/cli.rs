@@ -48,7 +48,7 @@ Exit codes: 0 done, 1 refused or failed, 3 no coordinator runs (status, windows)
 65 a client's file is broken, 69 the coordinator cannot be reached or started, \
 75 another coordinator runs (serve), 77 the state folder cannot be trusted.
 
-Environment: BATON_HOME (state folder), BATON_PORT (port), BATON_LOG (log filter, such as `debug`).";
+Environment: BATON_HOME (state folder), BATON_PORT (port), BATON_LOG (log filter, such as `debug`), BATON_ADAPTERS and BATON_SERVERS (folders of what Baton installed).";
 
 /// One MCP URL for all your VS Code windows.
 #[derive(Debug, Parser)]
@@ -64,7 +64,7 @@ enum Verb {
     Serve(serve::Serve),
     /// Make sure the coordinator runs, and print its URL
     Up(up::UpOptions),
-    /// Stop the coordinator; windows start it again when they need it
+    /// Stop the coordinator; `baton up` or a new window starts it again, open windows do not
     Down,
     /// Show the coordinator and its windows
     Status(JsonOption),

@@ -21,6 +21,9 @@ pub(crate) struct AdaptersOptions {
 pub(super) async fn run(verb: &str, options: AdaptersOptions) -> Done {
     let program = agent_program()?;
     let mut command = Command::new(&program);
+    // Its help shows the words that were typed.
+    #[cfg(unix)]
+    command.arg0("baton");
     command.arg(verb).args(options.arguments).stdin(Stdio::null());
     let status = command.status().await.map_err(|error| {
         let message = format!("cannot run {} ({error}); install Baton completely", program.display());

@@ -161,7 +161,7 @@ pub(crate) fn tool_failure_bytes(era: Era, id: &RawValue, failure: &ToolFailure)
 pub(crate) fn interrupted_bytes(era: Era, id: &RawValue) -> Vec<u8> {
     let content = json!({
         "status": "interrupted",
-        "message": "The call was cancelled; a program that was being waited for keeps running.",
+        "message": "The call was cancelled. A program that it waited for keeps running.",
     });
     rpc_result_bytes(id, &tool_content(era, &content, false))
 }

@@ -22,8 +22,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct ServersOptions {
     #[command(subcommand)]
     verb: ServersVerb,
-    /// Folder of installed servers, also for those that the machine has [default: that of the user, or
-    /// BATON_SERVERS]
+    /// Folder of installed servers; what comes from PyPI and npm is put there even when the machine has it elsewhere
+    /// [default: that of the user, or BATON_SERVERS].
     #[arg(long, global = true, value_name = "DIR")]
     into: Option<PathBuf>,
 }
@@ -114,7 +114,7 @@ async fn list(table: &Table, places: &Places, as_json: bool) -> Done {
             entry["extensions"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let rest = match entry["path"].is_null() {
             true => format!("not installed. `baton servers install {}`", text("name")),
-            false => format!("{} {}", text("version"), text("path")),
+            false => format!("{} {}", text("version"), text("path")).trim_start().to_owned(),
         };
         line(&format!("{:27} {:40} {rest}", text("name"), extensions.join(" ")));
     }
@@ -124,7 +124,10 @@ async fn list(table: &Table, places: &Places, as_json: bool) -> Done {
 async fn entry(spec: &Arc<ServerSpec>, places: &Places) -> Value {
     let found = find(spec, places);
     let version = match &found {
-        Some(found) => version(spec, found).await,
+        Some(found) => match version(spec, found).await {
+            None => installed_version(spec, found, places),
+            told => told,
+        },
         None => None,
     };
     json!({
@@ -174,11 +177,16 @@ impl Force {
 
 /// What Baton installed, and what the table says now, when that is another version.
 fn outdated(spec: &ServerSpec, found: &Choice, places: &Places) -> Option<(String, String)> {
-    let own = places.installed.as_ref()?.join(&spec.name);
     let package = spec.install.values().next()?.first()?;
     let (_, pinned) = package.split_once("==").or_else(|| package.rsplit_once('@'))?;
-    let installed = parts::version_in(&own)?;
-    (found.path().starts_with(&own) && installed != pinned).then(|| (installed, pinned.to_owned()))
+    let installed = installed_version(spec, found, places)?;
+    (installed != pinned).then(|| (installed, pinned.to_owned()))
+}
+
+/// Of one that Baton installed.
+fn installed_version(spec: &ServerSpec, found: &Choice, places: &Places) -> Option<String> {
+    let own = places.installed.as_ref()?.join(&spec.name);
+    found.path().starts_with(&own).then(|| parts::version_in(&own)).flatten()
 }
 
 async fn install(specs: &[Arc<ServerSpec>], places: &Places, force: Force) -> Done {

@@ -378,7 +378,9 @@ fn outcome_unknown() -> ToolFailure {
         code: "outcome_unknown",
         message: "The coordinator went away while it ran this call; it may or may not have taken effect."
             .to_owned(),
-        hint: "Check the state (for example with get_breakpoints) before you repeat it.".to_owned(),
+        hint:
+            "Repeat it if it only reads; otherwise check the state first, for example with get_breakpoints."
+                .to_owned(),
         candidates: Vec::new(),
     }
 }
