@@ -26,6 +26,9 @@ const N_AT_ONCE: usize = 8;
 const MAX_COUNTED: usize = 20_000;
 /// Languages that a project is checked in.
 const MAX_LANGUAGES: usize = 3;
+/// For a project in languages that the table does not know.
+const NO_LANGUAGE: &str =
+    "`baton servers list` shows which files have one; an entry in servers.json adds a server for others.";
 /// What VS Code does not tell of a project.
 const ONLY_OPENED: &str = "VS Code checks what it has open, and little else: name a file_path for more.";
 /// A server that tells by itself is done when it has been silent so long.
@@ -110,7 +113,7 @@ impl CodeIndex {
         }
         if servers.is_empty() && by_editor.is_none() {
             return Err(ToolError::new("no_server", "No language server can check this project.")
-                .hint(problems.notes.first().cloned().unwrap_or_else(|| "Name a file_path.".to_owned())));
+                .hint(problems.notes.first().cloned().unwrap_or_else(|| NO_LANGUAGE.to_owned())));
         }
         self.sync(workspace, Some(deadline)).await;
         // All at once: none waits for the time that another takes.
