@@ -302,3 +302,60 @@ async fn go() {
     })
     .await;
 }
+
+/// Many files change at once, as when another branch is checked out.
+async fn a_change_of_a_whole_tree_counts(server: &'static str, files: &[(&str, &str)], user: (&str, &str)) {
+    const N_FILES: usize = 120;
+    let place = Place::of_server(server, files);
+    let (extension, text) = user;
+    let comment = if extension == "py" { "# more\n" } else { "// more\n" };
+    let write_all = |head: &str| {
+        for number in 0..N_FILES {
+            let text = text.replace("{N}", &number.to_string());
+            place.write(&format!("u{number}.{extension}"), format!("{head}{text}"));
+        }
+    };
+    let first_lines = async || -> Vec<u64> {
+        let wanted =
+            json!({"symbol_name": "price", "context_file": files[1].0, "limit": 0, "timeout": TIMEOUT});
+        let references = place.ok("lcp_find_references", wanted).await;
+        assert_eq!(references["freshness"], "settled", "{references}");
+        let of_users =
+            references["more"].as_object().unwrap().iter().filter(|(file, _)| file.starts_with('u'));
+        of_users.map(|(_, lines)| lines[0].as_u64().unwrap()).collect()
+    };
+    write_all("");
+    let before = first_lines().await;
+    assert_eq!(before.len(), N_FILES);
+    write_all(comment);
+    assert_eq!(first_lines().await, before.iter().map(|line| line + 1).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_whole_tree_changes_for_basedpyright() {
+    let user = ("py", "from shop import price\n\nbill_{N} = price('apple')\n");
+    a_change_of_a_whole_tree_counts("basedpyright", &PYTHON, user).await;
+}
+
+#[tokio::test]
+async fn a_whole_tree_changes_for_typescript_language_server() {
+    let files = [
+        ("tsconfig.json", "{\"compilerOptions\":{\"strict\":true}}"),
+        (
+            "shop.ts",
+            "// What a thing costs.\nexport function price(item: string): number {\n  return item.length;\n}\n",
+        ),
+    ];
+    let user = ("ts", "import { price } from './shop';\n\nexport const bill{N} = price('apple');\n");
+    a_change_of_a_whole_tree_counts("typescript-language-server", &files, user).await;
+}
+
+#[tokio::test]
+async fn a_whole_tree_changes_for_clangd() {
+    let unit = |file: String| json!({"directory": "{ROOT}", "file": file, "arguments": ["cc", "-c", file]});
+    let units: Vec<Value> = (0..120).map(|number| unit(format!("u{number}.c"))).collect();
+    let commands = Value::from(units).to_string();
+    let files = [("compile_commands.json", commands.as_str()), ("shop.h", "int price(int item);\n")];
+    let user = ("c", "#include \"shop.h\"\n\nint bill_{N}(void) {\n  return price(2);\n}\n");
+    a_change_of_a_whole_tree_counts("clangd", &files, user).await;
+}

@@ -36,6 +36,8 @@ const MAX_SILENT_PAUSE: Duration = Duration::from_secs(3);
 const STOP_PATIENCE: Duration = Duration::from_millis(1000);
 /// Files that changed at once and are opened.
 const MAX_CHANGED: usize = 50;
+/// Of more it is only told; so long after that, it is taken to have read them.
+const BY_ITSELF: Duration = Duration::from_secs(3);
 /// How often the memory of a server is looked at.
 const MEMORY_CHECK: Duration = Duration::from_secs(5);
 /// A server that takes more is started anew, when the table does not say otherwise.
@@ -84,6 +86,8 @@ pub(super) struct Task {
     waiting: VecDeque<Job>,
     /// Shown, but not read by the server yet, which answers from what it has read.
     unread: HashSet<PathBuf>,
+    /// When it is taken to have read what was not shown, and how many files that are.
+    reads_until: Option<(Instant, usize)>,
     next_memory_check: Instant,
 }
 
@@ -104,6 +108,7 @@ impl Task {
             running: None,
             waiting: VecDeque::new(),
             unread: HashSet::new(),
+            reads_until: None,
             next_memory_check: Instant::now(),
         }
     }
@@ -131,7 +136,8 @@ impl Task {
         let memory = self.running.is_some().then_some(self.next_memory_check);
         let progress =
             self.running.as_ref().and_then(|running| running.progress.poll_timeout(Instant::now()));
-        [self.life.poll_timeout(), documents, memory, progress].into_iter().flatten().min()
+        let reads_until = self.reads_until.map(|(until, _)| until);
+        [self.life.poll_timeout(), documents, memory, progress, reads_until].into_iter().flatten().min()
     }
 
     async fn drive(&mut self, now: Instant) {
@@ -288,8 +294,11 @@ impl Task {
             |path: &Path| path.starts_with(&self.choice.root) && self.choice.spec.language_of(path).is_some();
         let own = changes.iter().filter(|(path, _)| is_own(path) && self.documents.version(path).is_none());
         let own: Vec<FileChange> = own.cloned().collect();
-        if own.len() > MAX_CHANGED && self.choice.spec.reads_only_opened {
-            return self.life.handle(Instant::now(), Input::Outdated);
+        if own.len() > MAX_CHANGED {
+            if self.choice.spec.reads_only_opened {
+                return self.life.handle(Instant::now(), Input::Outdated);
+            }
+            self.reads_until = Some((Instant::now() + BY_ITSELF, own.len()));
         }
         for (path, _) in own.iter().filter(|(_, kind)| *kind != ChangeKind::Deleted).take(MAX_CHANGED) {
             if let Ok(snapshot) = files::read(path) {
@@ -528,6 +537,7 @@ impl Task {
 
     fn forget_told(&mut self) {
         self.unread.clear();
+        self.reads_until = None;
         self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
@@ -546,7 +556,8 @@ impl Task {
 
     fn publish(&mut self) {
         let is_ready = self.life.is_ready() && self.running.is_some();
-        let n_unread = self.unread.len();
+        self.reads_until = self.reads_until.filter(|(until, _)| Instant::now() < *until);
+        let n_unread = self.reads_until.map_or(self.unread.len(), |(_, n_files)| n_files);
         let reads = || (n_unread > 0).then(|| format!("reading {n_unread} files"));
         let progress =
             self.running.as_ref().and_then(|running| running.progress.shown(Instant::now()).or_else(reads));
