@@ -67,6 +67,7 @@ fn each_window_answers_for_its_own_files(kind: ClientKind) {
     assert_eq!(outside["code"], "outside_window", "{outside:#}");
     let message = outside["message"].as_str().unwrap_or_default();
     assert!(message.ends_with("The window \"left\" has it."), "{outside:#}");
+    what_the_hint_says_works(&world, kind, &mut client, &outside, &other);
 
     // A server goes with its agent, however that ends.
     let killed = world.agent_pid("right");
@@ -76,6 +77,29 @@ fn each_window_answers_for_its_own_files(kind: ClientKind) {
     });
     assert_eq!(outline(&mut client), "1-2 function right");
     client.close();
+}
+
+/// First the window's own URL; with the setting that allows it the argument `window`.
+fn what_the_hint_says_works(
+    world: &World,
+    kind: ClientKind,
+    client: &mut Client,
+    outside: &Value,
+    file: &std::path::Path,
+) {
+    let hint = outside["hint"].as_str().unwrap_or_default();
+    assert!(hint.contains("activate_window") && !hint.contains("argument window"), "{hint}");
+    let url = hint.rsplit(' ').next().expect("a word").trim_end_matches('.');
+    let mut pinned = Client::connect(world, kind, &format!("{url}?toolsets=code"));
+    assert_eq!(outline(&mut pinned), "1-2 function left");
+    pinned.close();
+
+    world.baton_ok(&["settings", "routing", "any"]);
+    let outside = client.call("lcp_get_outline", json!({"file_path": file}));
+    assert_eq!(outside["hint"], "Name \"left\" in the argument window.", "{outside:#}");
+    let arguments = json!({"file_path": file, "format": "lines", "window": "left", "timeout": 60});
+    assert_eq!(client.call("lcp_get_outline", arguments)["data"], "1-2 function left");
+    world.baton_ok(&["settings", "routing", "live"]);
 }
 
 #[test]

@@ -195,7 +195,7 @@ impl CodeIndex {
         let Some(folder) = folder.cloned() else {
             let message = format!("{} is outside this window's folders.", path.display());
             return Err(ToolError::new(OUTSIDE, message)
-                .hint("list_windows tells which window has it; name that one in the argument window.")
+                .hint("Open a window on its folder (`baton window DIR`), or read it with another tool.")
                 .detail("path", path.display().to_string()));
         };
         let read = tokio::task::spawn_blocking(move || {

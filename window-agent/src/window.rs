@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use baton_link::find::find;
 use baton_link::home::Home;
-use baton_proto::control::{Settings, Status, WindowKind};
+use baton_proto::control::{Routing, Settings, Status, WindowKind};
 use baton_proto::edge::META_WINDOW;
 use baton_proto::ids::{Term, WindowId};
 use serde_json::{Value, json};
@@ -18,6 +18,17 @@ use crate::debug::Debugger;
 use crate::fence::{Fence, Refusal};
 use crate::tools::Object;
 use crate::workspace::Workspace;
+
+/// Another window, for those who want what it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its name.
+    pub name: String,
+    /// Where clients reach it whichever window is live.
+    pub url: String,
+    /// Whether the argument `window` reaches it from everywhere.
+    pub is_routed: bool,
+}
 
 /// The window of this agent.
 #[derive(Debug)]
@@ -129,13 +140,16 @@ impl Window {
         let _ = self.home.set(home.clone());
     }
 
-    /// Name of another window that has that file in its folders.
-    pub async fn owner_of(&self, path: &Path) -> Option<String> {
+    /// Another window that has that file in its folders.
+    pub async fn owner_of(&self, path: &Path) -> Option<Owner> {
         let mut connection = find(self.home.get()?).await.ok()?;
         let status: Status = connection.get("/v1/status").await.ok()?;
         let has = |folder: &String| path.starts_with(folder);
         let others = status.windows.into_iter().filter(|other| other.id != self.id);
-        others.filter(|other| other.folders.iter().any(has)).map(|other| other.name).next()
+        let owner = others.into_iter().find(|other| other.folders.iter().any(has))?;
+        let settings: Option<Settings> = connection.get("/v1/settings").await.ok();
+        let is_routed = settings.is_some_and(|settings| settings.routing == Routing::Any);
+        Some(Owner { name: owner.name, url: format!("{}/windows/{}", status.url, owner.id), is_routed })
     }
 
     /// `_meta` of every result.

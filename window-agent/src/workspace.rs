@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::launch_config::variables::{Folder, VariableProblem, Variables};
 use crate::launch_config::{self, LaunchFile, LaunchProblem, env_file};
 use crate::paths::{self, Fit, Given};
-use crate::tools::{Object, ToolError, arguments};
+use crate::tools::{Object, ToolError, arguments, words};
 use crate::walk::walk;
 
 /// Most files a search looks at.
@@ -111,7 +111,10 @@ impl Workspace {
         } else {
             ToolError::new("file_not_found", format!("There is no file {given:?} in this window."))
         };
-        let alike = path.file_name().map(|name| self.search(Path::new(name))).unwrap_or_default();
+        let mut alike = path.file_name().map(|name| self.search(Path::new(name))).unwrap_or_default();
+        if alike.is_empty() && error.code == "file_not_found" {
+            alike = self.nearest(path);
+        }
         if alike.is_empty() {
             let folders: Vec<String> =
                 self.folders.iter().map(|folder| folder.path.display().to_string()).collect();
@@ -120,21 +123,20 @@ impl Workspace {
         error.hint("Did you mean one of the candidates?").detail("candidates", shown(&alike))
     }
 
+    /// The files whose names are most like the wanted one.
+    fn nearest(&self, wanted: &Path) -> Vec<PathBuf> {
+        // Half of the pairs of letters are others after one slip in a name of six letters.
+        const LEAST: f64 = 0.5;
+        let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let folders: Vec<PathBuf> = self.folders.iter().map(|folder| folder.path.clone()).collect();
+        words::nearest(&stem(wanted), files(&folders).map(|path| (stem(&path), path)), LEAST)
+    }
+
     /// The files in the folders whose path ends so, of the best fit there is. What .gitignore names is left out.
     fn search(&self, wanted: &Path) -> Vec<PathBuf> {
         let folders: Vec<PathBuf> = self.folders.iter().map(|folder| folder.path.clone()).collect();
-        let started = Instant::now();
-        let mut found: Vec<(Fit, PathBuf)> = Vec::new();
-        for entry in walk(&folders, &folders).take(MAX_WALKED) {
-            if started.elapsed() > MAX_WALK {
-                break;
-            }
-            if entry.file_type().is_some_and(|kind| kind.is_file())
-                && let Some(fit) = paths::fit(entry.path(), wanted)
-            {
-                found.push((fit, entry.into_path()));
-            }
-        }
+        let fitting = files(&folders).filter_map(|path| Some((paths::fit(&path, wanted)?, path)));
+        let found: Vec<(Fit, PathBuf)> = fitting.collect();
         let Some(best) = found.iter().map(|(fit, _)| *fit).min() else { return Vec::new() };
         let mut files: Vec<PathBuf> =
             found.into_iter().filter(|(fit, _)| *fit == best).map(|(_, path)| path).collect();
@@ -387,6 +389,14 @@ fn file_at(path: &Path) -> Result<Option<PathBuf>, ToolError> {
                 .hint("Check the path and its permissions."))
         }
     }
+}
+
+/// The files of the folders, as far as a search goes.
+fn files(folders: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let started = Instant::now();
+    let entries = walk(folders, folders).take(MAX_WALKED).take_while(move |_| started.elapsed() <= MAX_WALK);
+    let files = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    files.map(ignore::DirEntry::into_path)
 }
 
 fn is_missing(error: &std::io::Error) -> bool {

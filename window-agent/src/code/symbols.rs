@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::lsp::{DocumentSymbol, Range, SymbolInformation};
+use crate::tools::words;
 
 /// Deepest nesting taken from a server; data files nest as deep as they like.
 const MAX_DEPTH: usize = 40;
@@ -311,20 +312,10 @@ fn normalise(name: &str) -> String {
 }
 
 fn nearest(all: &[Found<'_>], wanted: &str) -> Vec<String> {
-    let wanted = wanted.rsplit('.').next().unwrap_or(wanted).to_lowercase();
-    let pairs = |text: &str| -> Vec<(char, char)> { text.chars().zip(text.chars().skip(1)).collect() };
-    let wanted_pairs = pairs(&wanted);
-    let mut scored: Vec<(usize, &str)> = all
-        .iter()
-        .map(|found| {
-            let name_pairs = pairs(&found.symbol.name.to_lowercase());
-            let shared = wanted_pairs.iter().filter(|pair| name_pairs.contains(pair)).count();
-            (shared * 200 / (wanted_pairs.len() + name_pairs.len()).max(1), found.path.as_str())
-        })
-        .filter(|(score, _)| *score > 30)
-        .collect();
-    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    scored.into_iter().take(5).map(|(_, path)| path.to_owned()).collect()
+    const LEAST: f64 = 0.3;
+    let wanted = wanted.rsplit('.').next().unwrap_or(wanted);
+    let named = all.iter().map(|found| (found.symbol.name.clone(), found.path.clone()));
+    words::nearest(wanted, named, LEAST)
 }
 
 /// The innermost symbol that holds a range, with its path.

@@ -20,7 +20,7 @@ use crate::code::complete::Place;
 use crate::code::navigate::Direction;
 use crate::code::references::Wanted;
 use crate::tools::{Answer, Object, Spoken, ToolError, words};
-use crate::window::Window;
+use crate::window::{Owner, Window};
 
 /// How long a call may take unless it says otherwise.
 const TIMEOUT_S: f64 = 5.0;
@@ -43,7 +43,12 @@ pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: Can
     };
     match answered {
         Ok((object, text)) => Answer::Spoken(Spoken { texts: vec![text], object, is_error: false }),
-        Err(error) => Answer::Error(with_owner(window, error).await),
+        Err(error) => {
+            let folders: Vec<PathBuf> =
+                window.workspace().folders().iter().map(|folder| folder.path.clone()).collect();
+            let error = words::with_relative_candidates(error, &folders);
+            Answer::Error(with_owner(window, error).await)
+        }
     }
 }
 
@@ -53,9 +58,17 @@ async fn with_owner(window: &Window, mut error: ToolError) -> ToolError {
         return error;
     };
     let Some(owner) = window.owner_of(Path::new(&path)).await else { return error };
-    error.message.push_str(&format!(" The window {owner:?} has it."));
-    error
-        .hint(format!("Name {owner:?} in the argument window, or make it the live one with activate_window."))
+    error.message.push_str(&format!(" The window {:?} has it.", owner.name));
+    let hint = match owner.is_routed {
+        true => format!("Name {:?} in the argument window.", owner.name),
+        false => {
+            let Owner { name, url, .. } = owner;
+            format!(
+                "Make {name:?} the live window with activate_window, or use that window's own URL, {url}."
+            )
+        }
+    };
+    error.hint(hint)
 }
 
 /// What a tool answers: the structure, and a text that says the same in fewer tokens.

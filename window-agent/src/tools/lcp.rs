@@ -181,15 +181,8 @@ impl Call<'_> {
     /// The file that a client names, fuzzily; candidates are told as the toolset tells files.
     async fn resolve(&self, given: &str) -> Result<PathBuf, ToolError> {
         let folders = self.folders();
-        self.window.workspace().resolve_file(given).await.map_err(|mut error| {
-            if let Some(candidates) = error.details.get_mut("candidates").and_then(Value::as_array_mut) {
-                for candidate in candidates {
-                    let told = candidate.as_str().map(|path| words::relative(Path::new(path), &folders));
-                    *candidate = json!(told);
-                }
-            }
-            error
-        })
+        let resolved = self.window.workspace().resolve_file(given).await;
+        resolved.map_err(|error| words::with_relative_candidates(error, &folders))
     }
 
     /// What clients may see.

@@ -2,10 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
+use super::ToolError;
 use crate::debug::types::{Breakpoint, Completed, OutputTail};
 
 /// Breakpoints that the end of a program tells about one by one.
 const MAX_TOLD: usize = 5;
+/// Names that an error offers for one that does not exist.
+const MAX_NEAREST: usize = 5;
 
 /// With a capital letter and a full stop.
 pub(super) fn sentence(text: &str) -> String {
@@ -36,6 +41,26 @@ pub(crate) fn relative(path: &Path, folders: &[PathBuf]) -> String {
         Some((_, rest)) => rest.display().to_string(),
         None => path.display().to_string(),
     }
+}
+
+/// Candidates of an error, which are paths, as people write them.
+pub(crate) fn with_relative_candidates(mut error: ToolError, folders: &[PathBuf]) -> ToolError {
+    let candidates = error.details.get_mut("candidates").and_then(Value::as_array_mut);
+    for candidate in candidates.into_iter().flatten() {
+        if let Some(path) = candidate.as_str().map(Path::new).filter(|path| path.is_absolute()) {
+            *candidate = relative(path, folders).into();
+        }
+    }
+    error
+}
+
+/// What is named most like it, the likest first.
+pub(crate) fn nearest<T>(wanted: &str, named: impl Iterator<Item = (String, T)>, least: f64) -> Vec<T> {
+    let wanted = wanted.to_lowercase();
+    let scored = named.map(|(name, one)| (strsim::sorensen_dice(&wanted, &name.to_lowercase()), one));
+    let mut near: Vec<(f64, T)> = scored.filter(|(score, _)| *score > least).collect();
+    near.sort_by(|(left, _), (right, _)| right.total_cmp(left));
+    near.into_iter().take(MAX_NEAREST).map(|(_, one)| one).collect()
 }
 
 /// How a program ended, and why it never stopped where it was asked to.

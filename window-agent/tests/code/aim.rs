@@ -323,3 +323,55 @@ async fn a_new_name_must_be_one() {
     rename(&place, "f", "a.ts", "class", expect![[r#"invalid_name: "class" is a word of the language (typescript). Give new_name as it shall stand in the code, without what holds it."#]]).await;
     rename(&place, "m", "a.ts", "delete", expect!["a.ts:null"]).await;
 }
+
+#[tokio::test]
+async fn candidates_are_paths_as_answers_have_them() {
+    let place = Place::new(&[
+        ("x/same.py", "def f(): ...\n"),
+        ("y/same.py", "def f(): ...\n"),
+        ("lib/argparse.py", "def parse(): ...\n"),
+        ("lib/parser.py", ""),
+        ("main.py", "import x.same\nimport y.same\n\nx.same.f()\ny.same.f()\n"),
+    ]);
+    let outline = async |file: &str, expected: Expect| {
+        expected.assert_eq(&told(&place, "lcp_get_outline", json!({"file_path": file})).await);
+    };
+    outline(
+        "same.py",
+        expect![[r#"
+        ambiguous_path: "same.py" could be any of 2 files. Give more of the path: use one of the candidates.
+          x/same.py
+          y/same.py"#]],
+    )
+    .await;
+    outline("/nowhere/same.py", expect![[r#"
+        file_not_found: There is no file "/nowhere/same.py" in this window. Did you mean one of the candidates?
+          x/same.py
+          y/same.py"#]]).await;
+    outline(
+        "argprase.py",
+        expect![[r#"
+        file_not_found: There is no file "argprase.py" in this window. Did you mean one of the candidates?
+          lib/argparse.py"#]],
+    )
+    .await;
+    outline(
+        "lib/arg_parse",
+        expect![[r#"
+        file_not_found: There is no file "lib/arg_parse" in this window. Did you mean one of the candidates?
+          lib/argparse.py
+          lib/parser.py"#]],
+    )
+    .await;
+    outline(
+        "zzz.py",
+        expect![[
+            r#"file_not_found: There is no file "zzz.py" in this window. Relative paths start at ROOT."#
+        ]],
+    )
+    .await;
+    go(&place, "definition", "f", "main.py", None, expect![[r#"
+        ambiguous_symbol: "f" means several things in this file. Choose one by the argument line, a line of context_file from the candidates.
+          line 4: defined at x/same.py:1
+          line 5: defined at y/same.py:1"#]]).await;
+}

@@ -71,7 +71,7 @@ async fn odd_files_get_a_clear_answer() {
     .await;
     check("large.py", expect!["file_too_large: ROOT/large.py is larger than 8 MiB. Read the part that you need with another tool."]).await;
     check("loop.py", expect!["unreadable_file: ROOT/loop.py cannot be read: Too many levels of symbolic links (os error 40). Check the path and its permissions."]).await;
-    check("same.py", expect![[r#"ambiguous_path: "same.py" could be any of 2 files. Give more of the path: use one of the candidates. ["ROOT/x/same.py","ROOT/y/same.py"]"#]]).await;
+    check("same.py", expect![[r#"ambiguous_path: "same.py" could be any of 2 files. Give more of the path: use one of the candidates. ["x/same.py","y/same.py"]"#]]).await;
     check(
         "nothing.py",
         expect![[
@@ -81,12 +81,10 @@ async fn odd_files_get_a_clear_answer() {
     .await;
     check(
         "a.pyy",
-        expect![[
-            r#"file_not_found: There is no file "a.pyy" in this window. Relative paths start at ROOT."#
-        ]],
+        expect![[r#"file_not_found: There is no file "a.pyy" in this window. Did you mean one of the candidates? ["a.py"]"#]],
     )
     .await;
-    check(outside.path().join("o.py").to_str().unwrap(), expect!["outside_window: OUTSIDE/o.py is outside this window's folders. list_windows tells which window has it; name that one in the argument window."]).await;
+    check(outside.path().join("o.py").to_str().unwrap(), expect!["outside_window: OUTSIDE/o.py is outside this window's folders. Open a window on its folder (`baton window DIR`), or read it with another tool."]).await;
     check("empty.py", expect!["[] "]).await;
     check("ä ö.py", expect![[r#"[{"kind":"function","name":"größe","range":{"end":{"character":17,"line":1},"start":{"character":0,"line":1}}}] "#]]).await;
     check("mixed.py", expect![[r#"[{"kind":"function","name":"a","range":{"end":{"character":8,"line":2},"start":{"character":0,"line":1}}},{"kind":"function","name":"b","range":{"end":{"character":12,"line":6},"start":{"character":0,"line":5}}}] "#]]).await;
