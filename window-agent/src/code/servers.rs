@@ -61,6 +61,9 @@ pub struct ServerSpec {
     /// Arguments that make it print its version.
     #[serde(default)]
     pub version_args: Vec<String>,
+    /// Whether its plain text lacks something, such as the line break between a type and what is said of it.
+    #[serde(default)]
+    pub prefers_markdown: bool,
 }
 
 /// Where servers are looked for.

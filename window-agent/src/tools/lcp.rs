@@ -5,7 +5,7 @@ mod results;
 pub mod schemas;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use baton_proto::edge::Handle;

@@ -19,6 +19,8 @@ pub(super) fn initialize(spec: &ServerSpec, root: &Path) -> Value {
         "name": root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
     });
     let dynamic = json!({"dynamicRegistration": true});
+    // Tables, links and `&nbsp;` cost a model tokens and tell it nothing.
+    let formats = if spec.prefers_markdown { ["markdown", "plaintext"] } else { ["plaintext", "markdown"] };
     json!({
         "processId": std::process::id(),
         "clientInfo": {"name": "baton", "version": env!("CARGO_PKG_VERSION")},
@@ -49,10 +51,10 @@ pub(super) fn initialize(spec: &ServerSpec, root: &Path) -> Value {
                 "documentSymbol": {"hierarchicalDocumentSymbolSupport": true},
                 "definition": {"linkSupport": true},
                 "references": {},
-                "hover": {"contentFormat": ["markdown", "plaintext"]},
+                "hover": {"contentFormat": formats},
                 "callHierarchy": {},
                 "completion": {"completionItem": {
-                    "documentationFormat": ["markdown", "plaintext"],
+                    "documentationFormat": formats,
                     "labelDetailsSupport": true,
                     "resolveSupport": {"properties": ["documentation", "detail"]},
                 }},
