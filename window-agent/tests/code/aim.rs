@@ -375,3 +375,61 @@ async fn candidates_are_paths_as_answers_have_them() {
           line 4: defined at x/same.py:1
           line 5: defined at y/same.py:1"#]]).await;
 }
+
+#[tokio::test]
+async fn what_servers_tell_of_a_symbol_is_plain() {
+    let check = async |server: &str, files: &[(&str, &str)], file: &str, signature: &str| {
+        let place = Place::of_server(server, files);
+        let arguments =
+            json!({"to": "hover", "symbol_name": "price", "context_file": file, "timeout": TIMEOUT});
+        let answer = place.ok("lcp_navigate", arguments).await;
+        let told = answer["data"].as_str().unwrap();
+        for part in [signature, "What <b> costs:", "first"] {
+            assert!(told.lines().any(|line| line.trim_start().starts_with(part)), "{server}: {told}");
+        }
+        for mark in ["&nbsp;", "&lt;", "&gt;", "\\<", "file://", "```````"] {
+            assert!(!told.contains(mark), "{server}: {told}");
+        }
+    };
+    let python = [(
+        "a.py",
+        "def price(item: str) -> int:\n    \"\"\"What <b> costs:\n\n        first\n    \"\"\"\n    return 1\n",
+    )];
+    let signature = "def price(item: str) -> int";
+    check("ty", &python, "a.py", signature).await;
+    check("pyright", &python, "a.py", "(function) def price(item: str) -> int").await;
+    check("basedpyright", &python, "a.py", "(function) def price(item: str) -> int").await;
+    let script = [
+        ("tsconfig.json", "{}"),
+        (
+            "a.ts",
+            "/**\n * What <b> costs:\n *\n *     first\n */\nexport function price(item: string): number {\n  return 1;\n}\n",
+        ),
+    ];
+    check("typescript", &script, "a.ts", "function price(item: string): number").await;
+    check("typescript-language-server", &script, "a.ts", "function price(item: string): number").await;
+    let go = [
+        ("go.mod", "module shop\n\ngo 1.14\n"),
+        (
+            "a.go",
+            "package shop\n\n// What <b> costs:\n//\n//\tfirst\nfunc price(item string) int { return 1 }\n",
+        ),
+    ];
+    check("gopls", &go, "a.go", "func price(item string) int").await;
+    let c = [
+        ("compile_flags.txt", ""),
+        ("a.c", "/// What <b> costs:\n///\n///     first\nint price(int item) { return 1; }\n"),
+    ];
+    check("clangd", &c, "a.c", "int price(int item)").await;
+    let rust = [
+        (
+            "Cargo.toml",
+            "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n",
+        ),
+        (
+            "src/lib.rs",
+            "/// What <b> costs:\n///\n///     first\npub fn price(item: u32) -> u32 {\n    item\n}\n",
+        ),
+    ];
+    check("rust-analyzer", &rust, "src/lib.rs", "pub fn price(item: u32) -> u32").await;
+}
