@@ -14,7 +14,7 @@ use super::lsp::{self, Location, Position, Range};
 use super::outline::Outline;
 use super::references::{Wanted, about, name_position};
 use super::server::{Ask, Server};
-use super::symbols::{self, kind_name};
+use super::symbols::{self, Symbol, kind_name};
 use super::text::Encoding;
 use super::{CodeIndex, Freshness, Subject, closing};
 use crate::tools::ToolError;
@@ -24,6 +24,8 @@ use crate::workspace::Workspace;
 const MAX_SEARCHED: usize = 4;
 /// Overloads of one function that are asked for their calls.
 const MAX_ITEMS: usize = 30;
+/// Files whose outlines tell what holds the functions that are found.
+const MAX_OUTLINES: usize = 40;
 
 /// A place that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +98,7 @@ impl CodeIndex {
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
         let ask = about("textDocument/hover", &outline.subject, target.position, json!({}));
         let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
-        let text = marked(&answered.result["contents"]);
+        let text = marked(&answered.result["contents"]).trim_end().to_owned();
         Ok((text, Spots { all: Vec::new(), symbol: target.name, server: server.name, freshness }))
     }
 
@@ -139,8 +141,9 @@ impl CodeIndex {
                 Some((Location { uri, range }, Found::of(&call[other], calls.collect())))
             }));
         }
-        let unsaved = &outline.subject.view.unsaved;
-        let all = spots(once_each(found), encoding, unsaved).await?;
+        let mut found = once_each(found);
+        name_holders(workspace, &server, &outline, &mut found, deadline).await;
+        let all = spots(found, encoding, &outline.subject.view.unsaved).await?;
         let freshness = outline.subject.freshness(freshness);
         Ok(Spots { all, symbol: target.name, server: server.name, freshness })
     }
@@ -223,12 +226,12 @@ impl CodeIndex {
         }
         self.sync(workspace, Some(deadline)).await;
         servers.truncate(MAX_SEARCHED);
-        let Some(first) = servers.first() else {
+        if servers.is_empty() {
             return Err(ToolError::new("no_server", "No language server can search this project.")
                 .hint("`baton servers list` shows what there is."));
-        };
-        let (name, mut freshness) = (first.name.clone(), Freshness::Settled);
-        let (mut all, mut refused) = (Vec::new(), None);
+        }
+        let (mut answering, mut finding): (Vec<Arc<str>>, Vec<Arc<str>>) = (Vec::new(), Vec::new());
+        let (mut all, mut refused, mut freshness) = (Vec::new(), None, Freshness::Settled);
         for server in &servers {
             let query = query.to_owned();
             let params = Arc::new(move |_: &_| json!({"query": query}));
@@ -248,14 +251,41 @@ impl CodeIndex {
                 let range = Range::deserialize(&symbol["location"]["range"]).unwrap_or_default();
                 Some((Location { uri, range }, Found::of(symbol, Vec::new())))
             });
-            all.extend(spots(found.collect(), answered.agreed.encoding, &unsaved).await?);
+            let found = spots(found.collect(), answered.agreed.encoding, &unsaved).await?;
+            let told = if found.is_empty() { &mut answering } else { &mut finding };
+            told.extend((!told.contains(&server.name)).then(|| server.name.clone()));
+            all.extend(found);
         }
+        let named = if finding.is_empty() { answering } else { finding };
         // Servers find a name by letters of it, in any order of files: what is meant most likely goes first.
         all.sort_by_cached_key(|spot: &Spot| likeness(spot.name.as_deref().unwrap_or_default(), query));
         match refused {
             Some(error) if all.is_empty() => Err(error),
-            _ => Ok(Spots { all, symbol: query.to_owned(), server: name, freshness }),
+            _ => Ok(Spots { all, symbol: query.to_owned(), server: named.join(", ").into(), freshness }),
         }
+    }
+}
+
+/// What holds the functions, as the outlines of the project's files tell.
+async fn name_holders(
+    workspace: &Workspace,
+    server: &Server,
+    outline: &Outline,
+    found: &mut [(Location, Found)],
+    deadline: Instant,
+) {
+    let mut outlines: HashMap<PathBuf, Vec<Symbol>> = HashMap::new();
+    outlines.insert(outline.subject.snapshot.path.clone(), outline.symbols.clone());
+    for (location, more) in found {
+        let (Some(file), Some(name)) = (lsp::path(&location.uri), &more.name) else { continue };
+        let is_ours = workspace.folders().iter().any(|folder| file.starts_with(&folder.path));
+        if !outlines.contains_key(&file) && is_ours && outlines.len() < MAX_OUTLINES {
+            let beside = outline_beside(server, &outline.subject, &file, deadline).await;
+            outlines.insert(file.clone(), beside.map(|(_, symbols)| symbols).unwrap_or_default());
+        }
+        let symbols = outlines.get(&file).map(Vec::as_slice).unwrap_or_default();
+        let symbol = symbols::named_on(symbols, location.range.start.line, name);
+        more.container = symbol.and_then(|symbol| symbols::holder(&symbol.path));
     }
 }
 

@@ -433,3 +433,78 @@ async fn what_servers_tell_of_a_symbol_is_plain() {
     ];
     check("rust-analyzer", &rust, "src/lib.rs", "pub fn price(item: u32) -> u32").await;
 }
+
+#[tokio::test]
+async fn callers_and_callees_are_told_with_what_holds_them() {
+    let check = async |server: &str,
+                       files: &[(&str, &str)],
+                       (to, name, file): (&str, &str, &str),
+                       expected: &[&str]| {
+        let place = Place::of_server(server, files);
+        let arguments = json!({"to": to, "symbol_name": name, "context_file": file, "timeout": TIMEOUT});
+        let answer = place.ok("lcp_navigate", arguments.clone()).await;
+        let text = place.text("lcp_navigate", arguments).await;
+        for line in expected {
+            // Between them is its kind, on which servers disagree.
+            let (place, name) = line.split_once(' ').unwrap();
+            let is_told =
+                |told: &str| told.starts_with(place) && told.contains(&format!(" {name} (calls in"));
+            assert!(text.lines().any(is_told), "{server}: {text}");
+        }
+        let holder = answer["data"][0]["container"].as_str().unwrap_or_default();
+        assert!(text.lines().nth(1).unwrap().contains(&format!(" {holder}.")), "{server}: {answer}");
+    };
+    let python = [
+        (
+            "lib.py",
+            "def price():\n    return 1\n\n\nclass Shop:\n    def cost(self):\n        return price()\n",
+        ),
+        ("main.py", "from lib import price\n\n\nclass Bill:\n    def sum(self):\n        return price()\n"),
+    ];
+    let told = ["lib.py:6 Shop.cost", "main.py:5 Bill.sum"];
+    check("ty", &python, ("callers", "price", "lib.py"), &told).await;
+    check("pyright", &python, ("callers", "price", "lib.py"), &told).await;
+    let script = [
+        ("tsconfig.json", "{}"),
+        ("lib.ts", "export class Shop {\n  cost() {\n    return 1;\n  }\n}\n"),
+        (
+            "main.ts",
+            "import { Shop } from './lib';\n\nexport function bill() {\n  return new Shop().cost();\n}\n",
+        ),
+    ];
+    check("typescript", &script, ("callees", "bill", "main.ts"), &["lib.ts:2 Shop.cost"]).await;
+    let go = [
+        ("go.mod", "module shop\n\ngo 1.14\n"),
+        ("lib.go", "package shop\n\ntype Client struct{}\n\nfunc (c *Client) Do() int { return price() }\n"),
+        ("price.go", "package shop\n\nfunc price() int { return 1 }\n"),
+    ];
+    check("gopls", &go, ("callers", "price", "price.go"), &["lib.go:5 Client.Do"]).await;
+    let rust = [
+        (
+            "Cargo.toml",
+            "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n",
+        ),
+        (
+            "src/lib.rs",
+            "pub struct Shop;\nimpl Shop {\n    pub fn cost(&self) -> u8 { price() }\n}\npub fn price() -> u8 { 1 }\n",
+        ),
+    ];
+    check("rust-analyzer", &rust, ("callers", "price", "src/lib.rs"), &["src/lib.rs:3 Shop.cost"]).await;
+}
+
+#[tokio::test]
+async fn a_search_names_the_server_that_found_something() {
+    let place = Place::new(&[
+        ("a.py", "class OrderedThings: ...\n"),
+        ("tsconfig.json", "{}"),
+        ("b.ts", "export class Basket {}\n"),
+    ]);
+    for file in ["a.py", "b.ts"] {
+        place.ok("lcp_get_outline", json!({"file_path": file, "timeout": TIMEOUT})).await;
+    }
+    for (name, source) in [("OrderedThings", "ty"), ("Basket", "typescript")] {
+        let found =
+            place.ok("lcp_navigate", json!({"to": "symbols", "symbol_name": name, "timeout": TIMEOUT})).await;
+        assert_eq!((&found["source"], &found["total"]), (&json!(source), &json!(1)), "{found}");
+    }
+}

@@ -136,7 +136,7 @@ async fn one_way_leads_to_another() {
         expected.assert_eq(&place.call("lcp_navigate", arguments).await.to_string());
     };
     go("definition", "price", Some("main.py"), expect![[r#"{"data":[{"code_snippet":"def price(item: str) -> int:","file":"lib.py","line":1}],"freshness":"settled","source":"ty","success":true,"symbol":"price","total":1}"#]]).await;
-    go("hover", "price", Some("main.py"), expect![[r#"{"data":"def price(item: str) -> int\n---------------------------------------------\nWhat a thing costs.\n","freshness":"settled","source":"ty","success":true,"symbol":"price"}"#]]).await;
+    go("hover", "price", Some("main.py"), expect![[r#"{"data":"def price(item: str) -> int\n---------------------------------------------\nWhat a thing costs.","freshness":"settled","source":"ty","success":true,"symbol":"price"}"#]]).await;
     go("callers", "price", Some("lib.py"), expect![[r#"{"data":[{"calls":[5],"code_snippet":"def bill():","file":"main.py","kind":"function","line":4,"name":"bill"}],"freshness":"settled","source":"ty","success":true,"symbol":"price","total":1}"#]]).await;
     go("callees", "bill", Some("main.py"), expect![[r#"{"data":[{"calls":[5],"code_snippet":"def price(item: str) -> int:","file":"lib.py","kind":"function","line":1,"name":"price"}],"freshness":"settled","source":"ty","success":true,"symbol":"bill","total":1}"#]]).await;
     go("symbols", "pric", None, expect![[r#"{"data":[{"code_snippet":"def price(item: str) -> int:","file":"lib.py","kind":"function","line":1,"name":"price"}],"freshness":"settled","source":"ty","success":true,"symbol":"pric","total":1}"#]]).await;

@@ -372,7 +372,12 @@ pub(super) fn spots(found: &Spots, folders: &[PathBuf], limit: usize) -> Rendere
             }
         }
         if let (Some(kind), Some(name)) = (spot.kind, &spot.name) {
-            let _ = write!(text, " {kind} {name}");
+            // Names from a search have their holders in them with some servers.
+            let holder = spot.container.as_ref().filter(|_| !spot.calls.is_empty());
+            let _ = match holder {
+                Some(holder) => write!(text, " {kind} {holder}.{name}"),
+                None => write!(text, " {kind} {name}"),
+            };
         } else {
             let _ = write!(text, " {}", spot.text);
         }
