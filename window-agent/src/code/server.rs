@@ -176,7 +176,7 @@ pub struct Answered {
 }
 
 enum Command {
-    Ask { id: u64, ask: Ask, reply: oneshot::Sender<Result<Answered, ServerError>> },
+    Ask { id: u64, ask: Ask, deadline: Instant, reply: oneshot::Sender<Result<Answered, ServerError>> },
     Cancel { id: u64 },
     Changed { changes: Arc<[FileChange]> },
     Stop { reply: oneshot::Sender<()> },
@@ -240,7 +240,7 @@ impl Server {
     async fn ask_once(&self, ask: Ask, deadline: Instant) -> Result<Answered, ServerError> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
-        let command = Command::Ask { id, ask, reply };
+        let command = Command::Ask { id, ask, deadline, reply };
         let mut guard = CancelOnDrop { id, commands: Some(self.commands.clone()) };
         let asked = async {
             self.commands.send(command).await.map_err(|_| ServerError::ShuttingDown)?;

@@ -30,8 +30,8 @@ use crate::process::{self, OwnedProcess};
 const MAX_WAITING: usize = 256;
 /// A question is asked once more after a crash.
 const MAX_TRIES: u32 = 2;
-/// A longer pause before a restart is told instead of waited for.
-const MAX_SILENT_PAUSE: Duration = Duration::from_secs(3);
+/// What a call has to have left after the pause before a restart; with less it is told of the pause at once.
+const MIN_LEFT: Duration = Duration::from_secs(2);
 /// How long a server may take to end by itself.
 const STOP_PATIENCE: Duration = Duration::from_millis(1000);
 /// Files that changed at once and are opened.
@@ -50,7 +50,14 @@ struct Job {
     id: u64,
     ask: Ask,
     reply: oneshot::Sender<Result<Answered, ServerError>>,
+    deadline: Instant,
     n_tries: u32,
+}
+
+impl Job {
+    fn can_wait(&self, now: Instant, pause: Duration) -> bool {
+        pause.is_zero() || now + pause + MIN_LEFT <= self.deadline
+    }
 }
 
 enum Flight {
@@ -223,7 +230,9 @@ impl Task {
 
     async fn on_command(&mut self, command: Command) {
         match command {
-            Command::Ask { id, ask, reply } => self.on_ask(Job { id, ask, reply, n_tries: 0 }).await,
+            Command::Ask { id, ask, deadline, reply } => {
+                self.on_ask(Job { id, ask, reply, deadline, n_tries: 0 }).await;
+            }
             Command::Cancel { id } => self.on_cancel(id).await,
             Command::Changed { changes } => self.on_changed(&changes).await,
             Command::Stop { reply } => {
@@ -245,7 +254,7 @@ impl Task {
         }
         let server = self.choice.spec.name.clone();
         let pause = self.life.pausing_until().map(|until| until.saturating_duration_since(now));
-        if let Some(pause) = pause.filter(|pause| *pause > MAX_SILENT_PAUSE) {
+        if let Some(pause) = pause.filter(|pause| !job.can_wait(now, *pause)) {
             let _ = job.reply.send(Err(ServerError::Crashed { server, pause }));
         } else if self.waiting.len() >= MAX_WAITING {
             let _ = job.reply.send(Err(ServerError::Busy { server }));
@@ -522,7 +531,7 @@ impl Task {
         let pause = self.life.pausing_until().map(|until| until.saturating_duration_since(Instant::now()));
         let pause = pause.unwrap_or_default();
         for job in running.take_jobs().chain(std::mem::take(&mut self.waiting)) {
-            if job.n_tries >= MAX_TRIES || pause > MAX_SILENT_PAUSE {
+            if job.n_tries >= MAX_TRIES || !job.can_wait(Instant::now(), pause) {
                 let server = server.clone();
                 let error = match &why {
                     Some(why) => ServerError::Start { server, why: why.clone() },
