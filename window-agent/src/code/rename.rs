@@ -10,12 +10,13 @@ use serde_json::json;
 
 use super::CodeIndex;
 use super::aim::{Target, outline_beside};
-use super::lsp;
+use super::lsp::{self, Position};
 use super::outline::Outline;
 use super::references::{Wanted, about};
 use super::search;
 use super::server::Server;
 use super::symbols::{self, Found};
+use super::text::{Encoding, Text};
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
@@ -68,7 +69,11 @@ impl CodeIndex {
         let found = symbols::named_on(all, line, last);
         let kind = found.as_ref().map(|found| found.symbol.kind);
         let language = self.table().language_of(own);
-        if let Some(problem) = problem_of(new_name, last, language, kind) {
+        let problem = match is_in_path(outline.text(), target.position) {
+            true => problem_of_path(new_name),
+            false => problem_of(new_name, last, language, kind),
+        };
+        if let Some(problem) = problem {
             return Err(ToolError::new("invalid_name", format!("{new_name:?} {problem}."))
                 .hint("Give new_name as it shall stand in the code, without what holds it."));
         }
@@ -116,6 +121,26 @@ static RESERVED: LazyLock<Vec<Reserved>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("reserved.json"))
         .expect("invariant: reserved.json is read by a test of this file")
 });
+
+/// Whether a place is in quotes without spaces, as the path of an import: what is renamed there is a file.
+fn is_in_path(text: &Text, place: Position) -> bool {
+    let start = text.offset(Position { line: place.line, character: 0 }, Encoding::Utf32);
+    let (before, after) =
+        text.line(place.line as usize).split_at(text.offset(place, Encoding::Utf32) - start);
+    let is_end = |sign: &char| sign.is_whitespace() || matches!(sign, '\'' | '"');
+    let quote = before.chars().rev().find(is_end).filter(|sign| !sign.is_whitespace());
+    let is_open = |quote: char| before.matches(quote).count() % 2 == 1;
+    quote.is_some_and(is_open) && after.chars().find(is_end) == quote
+}
+
+/// Likewise for a file.
+fn problem_of_path(new: &str) -> Option<String> {
+    let is_strange = |sign: char| sign.is_control() || matches!(sign, '\'' | '"');
+    match new.chars().find(|sign| is_strange(*sign)) {
+        Some(strange) => Some(format!("is no path: {strange:?} cannot stand in one")),
+        None => new.trim().is_empty().then(|| "is no path".to_owned()),
+    }
+}
 
 /// Why a symbol cannot be called so: how the sentence goes on.
 fn problem_of(new: &str, old: &str, language: Option<&str>, kind: Option<&str>) -> Option<String> {
@@ -171,6 +196,20 @@ mod tests {
                 assert!(!ok(bad, "size", language, "function"), "{bad:?} in {language}");
             }
         }
+    }
+
+    #[test]
+    fn an_import_has_a_path() {
+        let is_path = |line: &str| {
+            let character = line.chars().position(|sign| sign == 'n').unwrap() as u32;
+            is_in_path(&Text::new(format!("x\n{line}\n")), Position { line: 1, character })
+        };
+        assert!(is_path("import a from './ä/n';") && is_path("use(\"n\")"));
+        for line in ["n", "f('a',n,'b')", "f('a', n, 'b')", "'a n'", "'n b'", "'n\"", "it's n"] {
+            assert!(!is_path(line), "{line}");
+        }
+        assert!(problem_of_path("./a-b/c.js").is_none());
+        assert!(["", " ", "a'b", "a\nb"].iter().all(|bad| problem_of_path(bad).is_some()));
     }
 
     #[test]
