@@ -552,8 +552,25 @@ pub struct CodeFileProblems {
 /// Changes of several files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodeEdits {
-    /// By file.
+    /// By file, as they are called before the operations, with all that these touch.
     pub files: Vec<CodeFileEdits>,
+    /// Before the edits, one after the other.
+    #[serde(default)]
+    pub operations: Vec<CodeFileOperation>,
+}
+
+/// A file or a folder that comes, goes or gets another name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeFileOperation {
+    /// Absolute path; absent: it is created.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// Absolute path, where nothing is by then; absent: it is deleted.
+    #[serde(default)]
+    pub to: Option<String>,
+    /// What is in a file that is created.
+    #[serde(default)]
+    pub text: Option<String>,
 }
 
 /// Changes of a file.

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 const MAX_LINES: usize = 800;
 
 /// Files that take `now` and an input and return outputs.
-const CORES: [&str; 16] = [
+const CORES: [&str; 17] = [
     "coordinator/src/election.rs",
     "coordinator/src/mcp/envelope.rs",
     "coordinator/src/mcp/route.rs",
@@ -22,6 +22,7 @@ const CORES: [&str; 16] = [
     "window-agent/src/code/symbols.rs",
     "window-agent/src/code/search.rs",
     "window-agent/src/code/edits.rs",
+    "window-agent/src/code/plan.rs",
     "window-agent/src/code/server/life.rs",
     "window-agent/src/code/server/documents.rs",
     "window-agent/src/tools/code/render.rs",

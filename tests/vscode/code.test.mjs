@@ -19,7 +19,7 @@ let editor, window, client, folder;
 stage(async (start) => {
     // In a browser VS Code saves by itself.
     const settings = { 'files.autoSave': 'off' };
-    editor = await start({ settings, extensions: ['mover'], env: { BATON_SERVERS: path.join(CACHE, 'servers') } });
+    editor = await start({ settings, env: { BATON_SERVERS: path.join(CACHE, 'servers') } });
     folder = editor.project('library');
     window = await editor.open(folder, /live/);
     client = await connect(editor, 'typescript', '?toolsets=code,refactor');
@@ -118,15 +118,6 @@ test('what was written to disk a moment ago counts, in whichever file it was', a
         const found = await ok('lcp_find_references', { symbol_name: 'price', context_file: 'shop.ts' });
         return !places(found).some((place) => place.startsWith('more.ts'));
     });
-});
-
-test('a rename that moves a file is refused, and nothing is changed', async () => {
-    fs.writeFileSync(path.join(folder, 'old.properties'), 'old=1\n');
-    const wish = { symbol_name: 'old', context_file: 'old.properties', new_name: 'fresh' };
-    const refused = await client.call('lcp_rename', { timeout, ...wish });
-    assert.equal(refused.code, 'unsupported_edit', JSON.stringify(refused));
-    assert.match(refused.message, /rename a file/);
-    assert.equal(onDisk('old.properties'), 'old=1\n');
 });
 
 test('a text that is not saved is what the tools see, and a rename goes through it', async () => {

@@ -2,6 +2,8 @@
 // what it means is the agent's affair; here VS Code's objects become plain ones, and back.
 
 import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { dirname } from 'node:path';
 import * as vscode from 'vscode';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
 
@@ -11,6 +13,7 @@ import {
     type CodeApplied,
     type CodeEdits,
     type CodeFile,
+    type CodeFileOperation,
     type CodeOpened,
     type CodeProblems,
     ExecuteInEditor,
@@ -144,29 +147,86 @@ function changed(document: vscode.TextDocument, isSo: () => boolean): Promise<bo
     });
 }
 
-/** All files, or none; those without unsaved changes are saved, so that the disk holds what VS Code shows. */
-async function apply({ files }: CodeEdits): Promise<CodeApplied> {
-    const all = new vscode.WorkspaceEdit();
-    const saved: vscode.TextDocument[] = [];
-    for (const { path, hash, edits } of files) {
+/** All of it, or nothing; files without unsaved changes are saved, so that the disk holds what VS Code shows. */
+async function apply({ files, operations = [] }: CodeEdits): Promise<CodeApplied> {
+    const saved: string[] = [];
+    for (const { path, hash } of files) {
         const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path));
         if (hashOf(document.getText()) !== hash) {
             return { changed: path };
         }
         if (!document.isDirty) {
-            saved.push(document);
+            saved.push(path);
         }
+    }
+    const failure = inTheWay(operations);
+    if (failure !== undefined) {
+        return { failure };
+    }
+    const all = new vscode.WorkspaceEdit();
+    for (const { from, to, text } of operations) {
+        if (typeof from === 'string' && typeof to === 'string') {
+            all.renameFile(vscode.Uri.file(from), vscode.Uri.file(to));
+        } else if (typeof from === 'string') {
+            all.deleteFile(vscode.Uri.file(from));
+        } else if (typeof to === 'string') {
+            all.createFile(vscode.Uri.file(to), { contents: Buffer.from(text ?? '') });
+        }
+    }
+    // Afterwards, so that the file that a new text imports is there: TypeScript looks once, and again much later.
+    for (const { path, edits } of files.filter(({ edits }) => edits.length > 0)) {
+        const uri = vscode.Uri.file(nameAfter(path, operations) ?? path);
         all.set(
-            document.uri,
+            uri,
             edits.map(({ range, text }) => new vscode.TextEdit(new vscode.Range(...(range as [number, number, number, number])), text)),
         );
     }
     if (!(await vscode.workspace.applyEdit(all))) {
         return { failure: 'VS Code refused the edit' };
     }
-    const results = await Promise.all(saved.map((document) => document.save()));
+    const results = await Promise.all(saved.map((path) => save(nameAfter(path, operations))));
     const unsaved = saved.filter((_, index) => !results[index]);
-    return unsaved.length === 0 ? {} : { failure: `not saved: ${unsaved.map(({ uri }) => uri.fsPath).join(', ')}` };
+    return unsaved.length === 0 ? {} : { failure: `not saved: ${unsaved.join(', ')}` };
+}
+
+/** Where a file is in the end; undefined when it is gone. */
+function nameAfter(path: string, operations: CodeFileOperation[]): string | undefined {
+    return operations.reduce<string | undefined>((now, { from, to }) => {
+        if (now === undefined || typeof from !== 'string' || (now !== from && !now.startsWith(`${from}/`))) {
+            return now;
+        }
+        return typeof to === 'string' ? to + now.slice(from.length) : undefined;
+    }, path);
+}
+
+async function save(path: string | undefined): Promise<boolean> {
+    if (path === undefined) {
+        return true;
+    }
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path));
+    return !document.isDirty || document.save();
+}
+
+/** Why an operation would fail: VS Code would stop in the middle, and leave what is done by then. */
+function inTheWay(operations: CodeFileOperation[]): string | undefined {
+    const leaving = new Set(operations.map(({ from }) => from));
+    for (const { from, to } of operations) {
+        if (typeof to === 'string' && !leaving.has(to) && fs.existsSync(to)) {
+            return `${to} is there already`;
+        }
+        for (const path of [from, to].filter((path) => typeof path === 'string')) {
+            let folder = dirname(path);
+            while (!fs.existsSync(folder) && folder !== dirname(folder)) {
+                folder = dirname(folder);
+            }
+            try {
+                fs.accessSync(folder, fs.constants.W_OK);
+            } catch {
+                return `${folder} cannot be written to`;
+            }
+        }
+    }
+    return undefined;
 }
 
 function tabs(): Set<string> {
@@ -198,8 +258,7 @@ function plain(value: unknown, depth = 0): unknown {
         return { range: inner(value.range), newText: value.newText };
     }
     if (value instanceof vscode.WorkspaceEdit) {
-        const texts = value.entries().map(([uri, edits]) => ({ textDocument: { uri: inner(uri) }, edits: edits.map(inner) }));
-        return { documentChanges: [...texts, ...fileOperations(value)] };
+        return { documentChanges: steps(value) };
     }
     if (value instanceof vscode.MarkdownString || value instanceof vscode.SnippetString) {
         return { value: value.value };
@@ -210,9 +269,39 @@ function plain(value: unknown, depth = 0): unknown {
     return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, inner(of)]));
 }
 
-/** What an edit does to files beyond their texts: VS Code shows that to no extension, so it is looked up inside. */
-function fileOperations(edit: vscode.WorkspaceEdit): object[] {
-    const inside = edit as unknown as { _allEntries?(): { from?: vscode.Uri; to?: vscode.Uri }[] };
-    const operations = (inside._allEntries?.() ?? []).filter(({ from, to }) => from !== undefined || to !== undefined);
-    return operations.map(({ from, to }) => ({ kind: from === undefined ? 'create' : to === undefined ? 'delete' : 'rename' }));
+/** What an edit does to a file beyond its text, as VS Code keeps it. */
+interface FileEntry {
+    from?: vscode.Uri;
+    to?: vscode.Uri;
+    options?: Record<string, unknown> & { contents?: { type?: string; value?: string } };
+}
+
+/**
+ * What an edit does, in order. VS Code tells extensions its texts alone, so the rest is looked up inside; and where an
+ * edit comes from a command the texts stand after everything else, wherever they stood. What is edited is what is
+ * there: a file that gets its name by the edit is edited afterwards, any other before.
+ */
+function steps(edit: vscode.WorkspaceEdit): object[] {
+    const inside = edit as unknown as { _allEntries?(): FileEntry[] };
+    const entries = (inside._allEntries?.() ?? []).filter(({ from, to }) => from !== undefined || to !== undefined);
+    const created = entries.filter(({ from }) => from === undefined);
+    const moved = entries.filter(({ from }) => from !== undefined);
+    const texts = edit.entries().map(([uri, edits]) => ({ uri, step: { textDocument: { uri: plain(uri) }, edits: edits.map((one) => plain(one)) } }));
+    const comes = ({ path }: vscode.Uri) => moved.some(({ to }) => to !== undefined && (path === to.path || path.startsWith(`${to.path}/`)));
+    return [
+        ...created.flatMap(({ to, options }) => {
+            const create = { kind: 'create', uri: plain(to), options: plain(options) };
+            const { type, value } = options?.contents ?? {};
+            const start = { line: 0, character: 0 };
+            const newText = type === 'base64' ? Buffer.from(value ?? '', 'base64').toString() : '';
+            return newText === '' ? [create] : [create, { textDocument: { uri: plain(to) }, edits: [{ range: { start, end: start }, newText }] }];
+        }),
+        ...texts.filter(({ uri }) => !comes(uri)).map(({ step }) => step),
+        ...moved.map(({ from, to, options }) =>
+            to === undefined
+                ? { kind: 'delete', uri: plain(from), options: plain(options) }
+                : { kind: 'rename', oldUri: plain(from), newUri: plain(to), options: plain(options) },
+        ),
+        ...texts.filter(({ uri }) => comes(uri)).map(({ step }) => step),
+    ];
 }

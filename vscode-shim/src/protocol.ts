@@ -78,8 +78,10 @@ export interface CodeEdit {
 
 /** Changes of several files. */
 export interface CodeEdits {
-    /** By file. */
+    /** By file, as they are called before the operations, with all that these touch. */
     files: CodeFileEdits[];
+    /** Before the edits, one after the other. */
+    operations?: CodeFileOperation[];
 }
 
 /** A file, and what the agent knows of it. */
@@ -98,6 +100,16 @@ export interface CodeFileEdits {
     hash: string;
     /** Absolute path. */
     path: string;
+}
+
+/** A file or a folder that comes, goes or gets another name. */
+export interface CodeFileOperation {
+    /** Absolute path; absent: it is created. */
+    from?: string | null;
+    /** What is in a file that is created. */
+    text?: string | null;
+    /** Absolute path, where nothing is by then; absent: it is deleted. */
+    to?: string | null;
 }
 
 /** What VS Code finds wrong in a file. */

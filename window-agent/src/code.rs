@@ -11,7 +11,8 @@
 //! | [`text`], [`symbols`] | CORE: lines, encodings, changes; the tree of symbols, names |
 //! | [`lsp`] | the messages that are looked into |
 //! | [`search`], [`edits`] | CORE: what a text alone tells, where no server can; new texts out of edits |
-//! | [`files`], [`watch`] | the disk: what a file holds, what changed |
+//! | [`plan`] | CORE: what becomes of each file that a server's edit creates, changes, moves or deletes |
+//! | [`files`], [`watch`], `write` | the disk: what a file holds, what changed; all changes or none |
 
 pub mod actions;
 mod aim;
@@ -25,6 +26,7 @@ mod left_out;
 pub mod lsp;
 pub mod navigate;
 pub mod outline;
+pub mod plan;
 pub mod references;
 pub mod rename;
 pub mod search;
@@ -33,6 +35,7 @@ pub mod servers;
 pub mod symbols;
 pub mod text;
 pub mod watch;
+mod write;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-// A language whose renames move files.
+// A language whose renames move files, and one out of the folder.
 'use strict';
 const vscode = require('vscode');
 
@@ -17,7 +17,8 @@ exports.activate = (context) => {
             provideRenameEdits(document, position, newName) {
                 const edit = new vscode.WorkspaceEdit();
                 edit.replace(document.uri, document.getWordRangeAtPosition(position), newName);
-                edit.renameFile(document.uri, vscode.Uri.joinPath(document.uri, `../${newName}.properties`));
+                const place = newName === 'away' ? '../../away' : `../${newName}`;
+                edit.renameFile(document.uri, vscode.Uri.joinPath(document.uri, `${place}.properties`));
                 return edit;
             },
         }),

@@ -1,19 +1,24 @@
 //! What a server offers to do about some lines: quick fixes, refactorings. Looked at first, then made.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::change::{Change, file_edits};
+use super::change::{Change, planned};
 use super::complete::resolve;
 use super::diagnostics::problems_of;
+use super::edits::{self, Step};
 use super::lsp::{self, Diagnostic, Position, Range};
 use super::server::{Agreed, Answered, Ask, Server};
 use super::text::{Encoding, Text};
-use super::{CodeIndex, Freshness, Subject, server_error};
+use super::{CodeIndex, Freshness, Subject, closing, server_error};
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
+
+/// A file system tells the time of a change as of the last tick of a clock.
+const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// Which lines.
 #[derive(Clone, Debug)]
@@ -97,17 +102,17 @@ impl CodeIndex {
             let error = ToolError::new(code, message).hint("Use the whole title of one of the candidates.");
             return Err(error.detail("candidates", titles()));
         };
-        let edit = edit_of(&offered, action, deadline).await?;
+        let (edit, made) = edit_of(&offered, action, deadline).await?;
         let encoding = offered.answered.agreed.encoding;
-        let edits = file_edits(workspace, &offered.subject, &edit, encoding).await?;
-        if edits.is_empty() {
+        let plan = planned(workspace, &offered.subject, &edit, made, encoding).await?;
+        if plan.is_empty() {
             return Err(ToolError::new(
                 "nothing_to_change",
-                format!("{} changes no text.", told(action).title),
+                format!("{} changes no file.", told(action).title),
             )
             .hint("Choose another action."));
         }
-        Ok(Change::new(told(action).title, edits, offered.subject.view.unsaved))
+        Ok(Change::new(told(action).title, plan, offered.subject.view.unsaved))
     }
 
     async fn offered(
@@ -165,7 +170,8 @@ impl CodeIndex {
     }
 }
 
-/// What is asked about: the lines, and where it is but one, its first word, too: many refactorings want a place.
+/// What is asked about: the lines, and where it is but one, its first word, too: many refactorings want a place. What
+/// is offered for both is made for the lines: TypeScript moves the whole file from the start of its first statement.
 fn ranges(text: &Text, lines: &Lines, n_lines: u32) -> Vec<Range> {
     let last = lines.last.min(n_lines) - 1;
     let n_chars = |line: u32| text.line(line as usize).trim_end_matches(['\n', '\r']).chars().count() as u32;
@@ -174,7 +180,7 @@ fn ranges(text: &Text, lines: &Lines, n_lines: u32) -> Vec<Range> {
     let start = Position { line: first, character: indent.min(n_chars(first)) };
     let whole = Range { start, end: Position { line: last, character: n_chars(last) } };
     let place = Range { start, end: start };
-    if lines.first == lines.last { vec![place, whole] } else { vec![whole] }
+    if lines.first == lines.last { vec![whole, place] } else { vec![whole] }
 }
 
 fn ask_about(subject: &Subject, range: Range, problems: &[Diagnostic], kind: Option<&str>) -> Ask {
@@ -211,10 +217,15 @@ fn told(action: &Value) -> Action {
 }
 
 /// The edit that an action stands for: in it, in what the server adds when asked, or in what its command asks for.
-async fn edit_of(offered: &Offered, action: &Value, deadline: Instant) -> Result<Value, ToolError> {
+/// With the files that the command made itself.
+async fn edit_of(
+    offered: &Offered,
+    action: &Value,
+    deadline: Instant,
+) -> Result<(Value, Vec<PathBuf>), ToolError> {
     let (server, subject) = (&offered.server, &offered.subject);
     if !action["edit"].is_null() {
-        return Ok(action["edit"].clone());
+        return Ok((action["edit"].clone(), Vec::new()));
     }
     let resolves = offered.answered.agreed.capabilities["codeActionProvider"]["resolveProvider"] == true;
     let action = match resolves && action.get("data").is_some() {
@@ -222,17 +233,39 @@ async fn edit_of(offered: &Offered, action: &Value, deadline: Instant) -> Result
         false => action.clone(),
     };
     if !action["edit"].is_null() {
-        return Ok(action["edit"].clone());
+        return Ok((action["edit"].clone(), Vec::new()));
     }
     // The old form of an action is a command itself.
     let command = if action["command"].is_string() { &action } else { &action["command"] };
     if command.is_null() {
-        return Ok(Value::Null);
+        return Ok((Value::Null, Vec::new()));
     }
     let params = json!({"command": command["command"], "arguments": command["arguments"]});
     let params = Arc::new(move |_: &Agreed| params.clone());
     let ask = Ask { method: "workspace/executeCommand", params, show: subject.shown() };
-    Ok(server.ask(ask, deadline).await.map_err(server_error)?.result["edit"].clone())
+    let before = SystemTime::now();
+    let edit = server.ask(ask, deadline).await.map_err(server_error)?.result["edit"].clone();
+    let told = edit.clone();
+    let made = tokio::task::spawn_blocking(move || take_back_made(&told, before));
+    Ok((edit, made.await.map_err(|_| closing())?))
+}
+
+/// typescript-language-server makes the files that its edit will fill, before it tells the edit. A preview makes none:
+/// they go again, and are told.
+fn take_back_made(edit: &Value, since: SystemTime) -> Vec<PathBuf> {
+    let is_new = |path: &Path| {
+        let metadata = std::fs::symlink_metadata(path);
+        metadata.is_ok_and(|metadata| {
+            let is_recent = metadata.modified().is_ok_and(|at| at + CLOCK_STEP >= since);
+            metadata.is_file() && metadata.len() == 0 && is_recent
+        })
+    };
+    let steps = edits::steps(edit).unwrap_or_default();
+    let named = steps.iter().filter_map(|step| match step {
+        Step::Edit { path, .. } => Some(path),
+        _ => None,
+    });
+    named.filter(|path| is_new(path) && std::fs::remove_file(path).is_ok()).cloned().collect()
 }
 
 #[cfg(test)]

@@ -1,44 +1,34 @@
 //! Changes of files: all of them or none, and only when nothing changed since they were looked at.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
+use ignore::{DirEntry, WalkBuilder};
 use serde_json::{Value, json};
 
 use super::editor::Unsaved;
-use super::edits::{self, EditProblem, Replacement};
+use super::edits::{self, EditProblem, OnExisting, Replacement, Step};
+use super::files::FileError;
+use super::plan::{self, FileEdit, Found, Plan};
 use super::references::{Wanted, about};
 use super::rename::Renamed;
-use super::text::{Storage, Text};
+use super::text::Text;
+use super::write::write_all;
 use super::{CodeIndex, Subject, closing, file_error, files, text};
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
-/// The new text of one file.
-#[derive(Clone, Debug)]
-pub struct FileEdit {
-    /// The file.
-    pub path: PathBuf,
-    /// What it holds.
-    pub old: Arc<Text>,
-    /// What it will hold.
-    pub new: String,
-    /// How it is stored.
-    pub storage: Storage,
-    /// First lines of the edits, from 1.
-    pub lines: Vec<u32>,
-    /// What makes the new text out of the old one.
-    pub replacements: Vec<Replacement>,
-}
+/// Files that a folder takes along: all of them are named in a preview.
+const MAX_MOVED: usize = 1_000;
 
 /// What a rename or an action would do.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// The symbol's full name, or the action's title.
     pub subject: String,
-    /// By file.
-    pub edits: Vec<FileEdit>,
+    /// What becomes of the files.
+    pub plan: Plan,
     /// Stands for exactly this.
     pub token: String,
     /// What is not saved in VS Code.
@@ -74,12 +64,12 @@ impl CodeIndex {
             about("textDocument/rename", &outline.subject, target.position, json!({"newName": new_name}));
         let (answered, _) = self.ask_settled(&server, ask, deadline).await?;
         let encoding = answered.agreed.encoding;
-        let edits = file_edits(workspace, &outline.subject, &answered.result, encoding).await?;
-        if edits.is_empty() {
+        let plan = planned(workspace, &outline.subject, &answered.result, Vec::new(), encoding).await?;
+        if plan.is_empty() {
             return Err(ToolError::new("nothing_to_rename", format!("{} cannot be renamed.", target.name))
                 .hint("It may be a name of the language or of a library."));
         }
-        Ok((Change::new(renamed.name.clone(), edits, outline.subject.view.unsaved), renamed))
+        Ok((Change::new(renamed.name.clone(), plan, outline.subject.view.unsaved), renamed))
     }
 
     /// What a client's own edits make of a file.
@@ -96,55 +86,142 @@ impl CodeIndex {
         let made = tokio::task::spawn_blocking(move || {
             file_edit(&path, &known, |text| wishes.iter().map(|wish| replacement(text, wish)).collect())
         });
-        Ok(Change::new(String::new(), vec![made.await.map_err(|_| closing())??], unsaved))
+        let edits = vec![made.await.map_err(|_| closing())??];
+        Ok(Change::new(String::new(), Plan { edits, folders: Vec::new() }, unsaved))
     }
 
     /// Changes all files, or none: in VS Code where that is, so that its user can undo it, otherwise on disk.
     pub async fn write(&self, change: Change) -> Result<(), ToolError> {
-        if let Some(editor) = &self.inner.editor
-            && editor.apply(&change.edits, &change.unsaved).await?
-        {
-            return Ok(());
+        let Change { plan, unsaved, .. } = change;
+        let is_made = match &self.inner.editor {
+            Some(editor) => editor.apply(&plan, &unsaved).await?,
+            None => false,
+        };
+        if !is_made {
+            tokio::task::spawn_blocking(move || write_all(&plan)).await.map_err(|_| closing())??;
         }
-        tokio::task::spawn_blocking(move || write_all(&change.edits)).await.map_err(|_| closing())?
+        Ok(())
     }
 }
 
 impl Change {
-    pub(super) fn new(subject: String, edits: Vec<FileEdit>, unsaved: Unsaved) -> Self {
-        let changes = edits.iter().map(|edit| (&edit.path, edit.old.as_str(), edit.new.as_str()));
-        let token = edits::token(changes);
-        Self { subject, edits, token, unsaved }
+    pub(super) fn new(subject: String, plan: Plan, unsaved: Unsaved) -> Self {
+        let token = plan.token();
+        Self { subject, plan, token, unsaved }
+    }
+
+    /// Files that it changes.
+    pub fn n_files(&self) -> usize {
+        let is_named = |path: &&PathBuf| self.plan.edits.iter().any(|edit| edit.from.as_ref() == Some(path));
+        let in_folders = self.plan.folders.iter().flat_map(|folder| &folder.files);
+        self.plan.edits.len() + in_folders.filter(|path| !is_named(path)).count()
     }
 }
 
-/// What an edit of a server makes of the files, which must all be the window's.
-pub(super) async fn file_edits(
+/// What an edit of a server makes of the files, which must all be the window's. `made`: files that are there only
+/// for the edit.
+pub(super) async fn planned(
     workspace: &Workspace,
     subject: &Subject,
     workspace_edit: &Value,
+    made: Vec<PathBuf>,
     encoding: text::Encoding,
-) -> Result<Vec<FileEdit>, ToolError> {
-    let mut by_file = edits::from_workspace_edit(workspace_edit).map_err(edit_error)?;
+) -> Result<Plan, ToolError> {
+    let created = made.into_iter().map(|path| Step::Create { path, on_existing: OnExisting::Refuse });
+    let mut steps: Vec<Step> = created.collect();
+    steps.extend(edits::steps(workspace_edit).map_err(edit_error)?);
     if subject.view.is_served {
-        // VS Code keeps a file for some minutes that it had open when it was deleted.
-        by_file.retain(|path, _| path.exists() || subject.view.unsaved.find(path).is_some());
+        leave_out_gone(&mut steps, &subject.view.unsaved);
     }
-    let is_ours = |path: &Path| workspace.folders().iter().any(|folder| path.starts_with(&folder.path));
-    if let Some(path) = by_file.keys().find(|path| !is_ours(path)) {
-        let message = format!("This would change {}, outside this window's folders.", path.display());
-        return Err(ToolError::new("outside_window", message).hint("Change what belongs to the project."));
-    }
+    let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
     let unsaved = subject.view.unsaved.clone();
     let made = tokio::task::spawn_blocking(move || {
-        let by_file = by_file.into_iter().filter(|(_, edits)| !edits.is_empty());
-        by_file
-            .map(|(path, edits)| {
-                file_edit(&path, &unsaved, |text| Ok(edits::replacements(text, &edits, encoding)))
-            })
-            .collect::<Result<Vec<_>, _>>()
+        if let Some(path) = steps.iter().flat_map(Step::paths).find(|path| !is_inside(path, &folders)) {
+            let message = format!("This would change {}, outside this window's folders.", path.display());
+            return Err(ToolError::new("outside_window", message).hint("Change what belongs to the project."));
+        }
+        let mut plan = plan::plan(&steps, encoding, |path| look(path, &unsaved).map_err(Stopped::Look))
+            .map_err(Stopped::into_error)?;
+        for folder in &mut plan.folders {
+            folder.files = files_below(&folder.from)?;
+        }
+        Ok(plan)
     });
     made.await.map_err(|_| closing())?
+}
+
+/// Why there is no plan.
+enum Stopped {
+    Edit(EditProblem),
+    Look(ToolError),
+}
+
+impl From<EditProblem> for Stopped {
+    fn from(problem: EditProblem) -> Self {
+        Stopped::Edit(problem)
+    }
+}
+
+impl Stopped {
+    fn into_error(self) -> ToolError {
+        match self {
+            Stopped::Edit(problem) => edit_error(problem),
+            Stopped::Look(error) => error,
+        }
+    }
+}
+
+/// VS Code keeps a file for some minutes that it had open when it was deleted, and edits it.
+fn leave_out_gone(steps: &mut Vec<Step>, unsaved: &Unsaved) {
+    let comes: Vec<PathBuf> = steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Create { path, .. } | Step::Rename { to: path, .. } => Some(path.clone()),
+            _ => None,
+        })
+        .collect();
+    let is_there = |path: &Path| {
+        path.exists() || unsaved.find(path).is_some() || comes.iter().any(|come| path.starts_with(come))
+    };
+    steps.retain(|step| !matches!(step, Step::Edit { path, .. } if !is_there(path)));
+}
+
+/// Whether a path is in one of the folders, whatever links lead there.
+fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
+    let is_in = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+    // What is not there yet will be in the first folder above it that is.
+    let real = path.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok());
+    is_in(path) && real.is_some_and(|real| is_in(&real))
+}
+
+/// What is at a path on disk, or in VS Code.
+fn look(path: &Path, unsaved: &Unsaved) -> Result<Found, ToolError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => return Ok(Found::Folder),
+        Ok(_) => {}
+        Err(error) if is_nothing(&error) => return Ok(Found::Nothing),
+        Err(error) => return Err(file_error(path, &FileError::Unreadable(error))),
+    }
+    let (snapshot, storage) = files::read_stored(path).map_err(|error| file_error(path, &error))?;
+    Ok(Found::File(unsaved.find(path).map_or(snapshot.text, |unsaved| unsaved.text.clone()), storage))
+}
+
+pub(super) fn is_nothing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// All files in a folder, whatever is ignored otherwise: they go where it goes.
+pub(super) fn files_below(folder: &Path) -> Result<Vec<PathBuf>, ToolError> {
+    let walk = WalkBuilder::new(folder).standard_filters(false).build();
+    let is_file = |entry: &DirEntry| entry.file_type().is_some_and(|kind| !kind.is_dir());
+    let files = walk.flatten().filter(is_file).map(DirEntry::into_path);
+    let mut files: Vec<PathBuf> = files.take(MAX_MOVED + 1).collect();
+    if files.len() > MAX_MOVED {
+        let message = format!("{} holds more than {MAX_MOVED} files; nothing was changed.", folder.display());
+        return Err(ToolError::new("unsupported_edit", message).hint("Move the folder by hand."));
+    }
+    files.sort();
+    Ok(files)
 }
 
 fn file_edit(
@@ -157,14 +234,7 @@ fn file_edit(
         snapshot = unsaved.clone();
     }
     let replacements = replacements(&snapshot.text)?;
-    let mut lines: Vec<u32> = replacements
-        .iter()
-        .map(|(span, _)| snapshot.text.position(span.start, text::Encoding::Utf32).line + 1)
-        .collect();
-    lines.sort_unstable();
-    lines.dedup();
-    let new = edits::apply(&snapshot.text, replacements.clone()).map_err(edit_error)?;
-    Ok(FileEdit { path: path.to_owned(), old: snapshot.text, new, storage, lines, replacements })
+    FileEdit::in_place(path.to_owned(), snapshot.text, storage, replacements).map_err(edit_error)
 }
 
 /// The bytes that a client means.
@@ -218,63 +288,18 @@ fn with_line_ends(text: &str, line_end: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', line_end)
 }
 
-/// New files beside the old ones first; then, when all old ones are still as they were, they are put in their place.
-fn write_all(edits: &[FileEdit]) -> Result<(), ToolError> {
-    let failed = |path: &Path, error: &std::io::Error| {
-        ToolError::new(
-            "cannot_write",
-            format!("{} cannot be written: {error}; nothing was changed.", path.display()),
-        )
-        .hint("Check its permissions and the free space.")
-    };
-    let mut fresh: Vec<PathBuf> = Vec::new();
-    let clear = |fresh: &[PathBuf]| fresh.iter().for_each(|path| drop(std::fs::remove_file(path)));
-    for edit in edits {
-        let beside = beside(&edit.path);
-        let written = std::fs::write(&beside, text::encode(&edit.new, edit.storage)).and_then(|()| {
-            let permissions = std::fs::metadata(&edit.path)?.permissions();
-            std::fs::set_permissions(&beside, permissions)
-        });
-        fresh.push(beside);
-        if let Err(error) = written {
-            clear(&fresh);
-            return Err(failed(&edit.path, &error));
-        }
-    }
-    for edit in edits {
-        let is_same = files::read(&edit.path).is_ok_and(|now| now.text == edit.old);
-        if !is_same {
-            clear(&fresh);
-            let message = format!("{} changed meanwhile; nothing was changed.", edit.path.display());
-            return Err(ToolError::new("changed_meanwhile", message).hint("Look again, then try again."));
-        }
-    }
-    for (idx, (edit, beside)) in edits.iter().zip(&fresh).enumerate() {
-        if let Err(error) = std::fs::rename(beside, &edit.path) {
-            for done in &edits[..idx] {
-                let _ = std::fs::write(&done.path, text::encode(done.old.as_str(), done.storage));
-            }
-            clear(&fresh[idx..]);
-            return Err(failed(&edit.path, &error));
-        }
-    }
-    Ok(())
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(format!(".{name}.{}.baton", uuid::Uuid::new_v4().simple()))
-}
-
 fn edit_error(problem: EditProblem) -> ToolError {
-    let code = match problem {
-        EditProblem::Overlap(_) => "overlapping_edits",
-        EditProblem::FileOperation(_) => "unsupported_edit",
-        EditProblem::Malformed => "server_refused",
+    let (code, hint) = match problem {
+        EditProblem::Overlap(_) => ("overlapping_edits", "Make the edits one after the other."),
+        EditProblem::Folder(..) | EditProblem::Unknown(_) => {
+            ("unsupported_edit", "Make it by hand, or choose another action.")
+        }
+        EditProblem::Exists(_) => ("file_exists", "Choose another name, or move what is there first."),
+        EditProblem::Missing(_) => ("file_missing", "Look at what is there, then try again."),
+        EditProblem::Malformed => ("server_refused", "Choose another action."),
     };
     let text = problem.to_string();
     let mut chars = text.chars();
     let sentence: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
-    ToolError::new(code, format!("{sentence}; nothing was changed."))
-        .hint("Make the edits one after the other.")
+    ToolError::new(code, format!("{sentence}; nothing was changed.")).hint(hint)
 }

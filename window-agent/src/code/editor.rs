@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baton_proto::shim::{
-    ApplyInEditor, CodeEdit, CodeEdits, CodeFile, CodeFileEdits, CodeOpened, CodeProblems, CodeScope,
-    GetEditorProblems, OpenInEditor,
+    ApplyInEditor, CodeEdit, CodeEdits, CodeFile, CodeFileEdits, CodeFileOperation, CodeOpened, CodeProblems,
+    CodeScope, GetEditorProblems, OpenInEditor,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::change::FileEdit;
 use super::files::{self, FileError};
 use super::lsp::{self, Diagnostic};
+use super::plan::Plan;
 use super::server::documents::{Snapshot, Stamp};
 use super::server::{Ask, Server};
 use super::text::{Encoding, Text};
@@ -209,13 +209,25 @@ impl CodeEditor {
 
     /// Makes changes in VS Code, all or none. False when VS Code has another text of a file than we know, although
     /// its user changed nothing.
-    pub async fn apply(&self, edits: &[FileEdit], unsaved: &Unsaved) -> Result<bool, ToolError> {
-        let files = edits.iter().map(|edit| CodeFileEdits {
-            path: edit.path.display().to_string(),
-            hash: hash(edit.old.as_str()),
-            edits: edit.replacements.iter().map(|(span, new)| to_edit(&edit.old, span, new)).collect(),
+    pub async fn apply(&self, plan: &Plan, unsaved: &Unsaved) -> Result<bool, ToolError> {
+        let files = plan.edits.iter().filter_map(|edit| {
+            Some(CodeFileEdits {
+                path: edit.from.as_ref()?.display().to_string(),
+                hash: hash(edit.old.as_str()),
+                edits: edit.replacements.iter().map(|(span, new)| to_edit(&edit.old, span, new)).collect(),
+            })
         });
-        let applied = self.shim.ask::<ApplyInEditor>(CodeEdits { files: files.collect() }).await;
+        let operations = plan.operations().ok_or_else(|| {
+            ToolError::new("unsupported_edit", "Files would take each other's names; nothing was changed.")
+                .hint("Rename them one after the other, by way of a third name.")
+        })?;
+        let operations = operations.into_iter().map(|operation| CodeFileOperation {
+            from: operation.from.map(|path| path.display().to_string()),
+            to: operation.to.map(|path| path.display().to_string()),
+            text: operation.text.map(str::to_owned),
+        });
+        let edits = CodeEdits { files: files.collect(), operations: operations.collect() };
+        let applied = self.shim.ask::<ApplyInEditor>(edits).await;
         let applied = applied.map_err(|error| gone(&error))?;
         if let Some(path) = applied.changed {
             if unsaved.all().is_empty() {

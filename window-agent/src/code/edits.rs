@@ -1,9 +1,8 @@
-//! CORE: edits of several files: from what a server wants to new texts, or a reason why not.
+//! CORE: edits: the steps that a server wants taken, and new texts out of edits, or a reason why not.
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range as Span;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,39 +13,122 @@ use super::text::{Encoding, Text};
 /// Why edits are not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditProblem {
-    /// The server wants files created, renamed or deleted.
-    #[error("the server wants to {0} a file, which is not supported")]
-    FileOperation(String),
     /// Two edits of the same place.
     #[error("two edits overlap at line {0}")]
     Overlap(u32),
+    /// What is done to a folder other than giving it a name that is free.
+    #[error("the server wants to {0} the folder {1}, which is not supported")]
+    Folder(&'static str, PathBuf),
+    /// A kind of operation that the protocol does not have.
+    #[error("the server wants to {0} a file, which is not supported")]
+    Unknown(String),
+    /// A file is to be created, or to get a name, where there is something.
+    #[error("{0} is there already")]
+    Exists(PathBuf),
+    /// A file that is to be changed is not there.
+    #[error("{0} is not there")]
+    Missing(PathBuf),
     /// Not as the protocol says.
     #[error("the server's edit cannot be understood")]
     Malformed,
 }
 
-/// The edits of a `WorkspaceEdit`, by file.
-pub fn from_workspace_edit(edit: &Value) -> Result<BTreeMap<PathBuf, Vec<TextEdit>>, EditProblem> {
-    let mut all: BTreeMap<PathBuf, Vec<TextEdit>> = BTreeMap::new();
-    let mut add = |uri: &str, edits: &Value| {
-        let path = lsp::path(uri).ok_or(EditProblem::Malformed)?;
-        let edits: Vec<TextEdit> = Vec::deserialize(edits).map_err(|_| EditProblem::Malformed)?;
-        all.entry(path).or_default().extend(edits);
-        Ok(())
+/// What becomes of something that is where a file shall be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnExisting {
+    /// The whole edit is refused.
+    Refuse,
+    /// It goes.
+    Replace,
+    /// It stays, and the step is left out.
+    Skip,
+}
+
+/// One of the steps that a server's edit takes, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// New text in a file.
+    Edit {
+        /// As it is called by then.
+        path: PathBuf,
+        /// None touches another.
+        edits: Vec<TextEdit>,
+    },
+    /// An empty file.
+    Create {
+        /// Where.
+        path: PathBuf,
+        /// See [`OnExisting`].
+        on_existing: OnExisting,
+    },
+    /// Another name, for a file or a folder.
+    Rename {
+        /// As it is called by then.
+        from: PathBuf,
+        /// As it is called afterwards.
+        to: PathBuf,
+        /// See [`OnExisting`].
+        on_existing: OnExisting,
+    },
+    /// A file goes.
+    Delete {
+        /// As it is called by then.
+        path: PathBuf,
+        /// Whether it is all the same when it is not there.
+        may_be_missing: bool,
+    },
+}
+
+impl Step {
+    /// The paths that it names.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let (first, second) = match self {
+            Step::Edit { path, .. } | Step::Create { path, .. } | Step::Delete { path, .. } => (path, None),
+            Step::Rename { from, to, .. } => (from, Some(to)),
+        };
+        std::iter::once(first.as_path()).chain(second.map(PathBuf::as_path))
+    }
+}
+
+/// The steps of a `WorkspaceEdit`, in their order.
+pub fn steps(edit: &Value) -> Result<Vec<Step>, EditProblem> {
+    let text_edits = |uri: &Value, edits: &Value| {
+        let edits = Vec::deserialize(edits).map_err(|_| EditProblem::Malformed)?;
+        Ok(Step::Edit { path: path(uri)?, edits })
     };
     if let Some(changes) = edit["documentChanges"].as_array() {
-        for change in changes {
-            if let Some(kind) = change["kind"].as_str() {
-                return Err(EditProblem::FileOperation(kind.to_owned()));
-            }
-            add(change["textDocument"]["uri"].as_str().unwrap_or_default(), &change["edits"])?;
-        }
-    } else if let Some(changes) = edit["changes"].as_object() {
-        for (uri, edits) in changes {
-            add(uri, edits)?;
-        }
+        let step = |change: &Value| match change["kind"].as_str() {
+            Some(kind) => file_step(kind, change),
+            None => text_edits(&change["textDocument"]["uri"], &change["edits"]),
+        };
+        return changes.iter().map(step).collect();
     }
-    Ok(all)
+    let changes = edit["changes"].as_object().into_iter().flatten();
+    changes.map(|(uri, edits)| text_edits(&uri.as_str().into(), edits)).collect()
+}
+
+fn file_step(kind: &str, change: &Value) -> Result<Step, EditProblem> {
+    let is_set = |option: &str| change["options"][option] == true;
+    // The protocol: overwriting wins over ignoring.
+    let on_existing = match (is_set("overwrite"), is_set("ignoreIfExists")) {
+        (true, _) => OnExisting::Replace,
+        (false, true) => OnExisting::Skip,
+        (false, false) => OnExisting::Refuse,
+    };
+    match kind {
+        "create" => Ok(Step::Create { path: path(&change["uri"])?, on_existing }),
+        "rename" => {
+            Ok(Step::Rename { from: path(&change["oldUri"])?, to: path(&change["newUri"])?, on_existing })
+        }
+        "delete" => {
+            Ok(Step::Delete { path: path(&change["uri"])?, may_be_missing: is_set("ignoreIfNotExists") })
+        }
+        other => Err(EditProblem::Unknown(other.to_owned())),
+    }
+}
+
+fn path(uri: &Value) -> Result<PathBuf, EditProblem> {
+    uri.as_str().and_then(lsp::path).ok_or(EditProblem::Malformed)
 }
 
 /// A stretch of bytes and what replaces it.
@@ -77,12 +159,10 @@ pub fn apply(text: &Text, mut replacements: Vec<Replacement>) -> Result<String, 
     Ok(new)
 }
 
-/// Stands for texts before and after: equal only when nothing changed in between.
-pub fn token<'a>(changes: impl Iterator<Item = (&'a PathBuf, &'a str, &'a str)>) -> String {
+/// Stands for files and texts before and after: equal only when nothing changed in between.
+pub fn token(changes: &impl Hash) -> String {
     let mut hasher = DefaultHasher::new();
-    for change in changes {
-        change.hash(&mut hasher);
-    }
+    changes.hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
@@ -120,11 +200,33 @@ mod tests {
         let changes = json!({"changes": {"file:///a": one}});
         let documents =
             json!({"documentChanges": [{"textDocument": {"uri": "file:///a", "version": 1}, "edits": one}]});
-        assert_eq!(from_workspace_edit(&changes), from_workspace_edit(&documents));
-        let created = json!({"documentChanges": [{"kind": "create", "uri": "file:///a"}]});
-        assert_eq!(from_workspace_edit(&created), Err(EditProblem::FileOperation("create".to_owned())));
-        assert_eq!(from_workspace_edit(&json!({"changes": {"x:y": one}})), Err(EditProblem::Malformed));
-        assert_eq!(from_workspace_edit(&Value::Null), Ok(BTreeMap::new()));
+        assert_eq!(steps(&changes), steps(&documents));
+        assert_eq!(steps(&json!({"changes": {"x:y": one}})), Err(EditProblem::Malformed));
+        assert_eq!(steps(&Value::Null), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn operations_on_files_are_read_with_their_options() {
+        let of =
+            |change: Value| steps(&json!({"documentChanges": [change]})).map(|mut steps| steps.remove(0));
+        let create = |on_existing| Ok(Step::Create { path: "/a".into(), on_existing });
+        let with = |options: Value| of(json!({"kind": "create", "uri": "file:///a", "options": options}));
+        assert_eq!(with(Value::Null), create(OnExisting::Refuse));
+        assert_eq!(with(json!({"ignoreIfExists": true})), create(OnExisting::Skip));
+        assert_eq!(with(json!({"overwrite": true, "ignoreIfExists": true})), create(OnExisting::Replace));
+        assert_eq!(
+            of(json!({"kind": "rename", "oldUri": "file:///a/", "newUri": "file:///b"})),
+            Ok(Step::Rename { from: "/a".into(), to: "/b".into(), on_existing: OnExisting::Refuse })
+        );
+        assert_eq!(
+            of(json!({"kind": "delete", "uri": "file:///a", "options": {"ignoreIfNotExists": true}})),
+            Ok(Step::Delete { path: "/a".into(), may_be_missing: true })
+        );
+        assert_eq!(
+            of(json!({"kind": "link", "uri": "file:///a"})),
+            Err(EditProblem::Unknown("link".to_owned()))
+        );
+        assert_eq!(of(json!({"kind": "create", "uri": "untitled:a"})), Err(EditProblem::Malformed));
     }
 
     #[test]

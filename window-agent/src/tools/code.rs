@@ -255,7 +255,7 @@ async fn preview_or_make(
     change: Change,
     apply: Option<String>,
 ) -> Result<Rendered, ToolError> {
-    let (n_files, edits) = (change.edits.len(), change.edits.clone());
+    let (n_files, plan) = (change.n_files(), change.plan.clone());
     let mut more = match apply {
         None => json!({
             "token": change.token,
@@ -275,7 +275,7 @@ async fn preview_or_make(
     if more["applied"] == true {
         window.code.write(change).await?;
     }
-    Ok(render::edits(&edits, folders, more))
+    Ok(render::changes(&plan, folders, more))
 }
 
 #[derive(Deserialize)]
@@ -364,8 +364,8 @@ async fn apply_edit(window: &Window, folders: &[PathBuf], arguments: Object) -> 
     });
     let (file, wishes) = (&arguments.file_path, wishes.collect());
     let change = window.code.edit(&window.workspace(), file, wishes, deadline(arguments.timeout)).await?;
-    let edits = change.edits.clone();
-    let n_lines = edits.first().map_or(0, |edit| edit.new.lines().count());
+    let plan = change.plan.clone();
+    let n_lines = plan.edits.first().map_or(0, |edit| edit.new.lines().count());
     window.code.write(change).await?;
-    Ok(render::edits(&edits, folders, json!({"n_lines": n_lines})))
+    Ok(render::changes(&plan, folders, json!({"n_lines": n_lines})))
 }

@@ -10,6 +10,7 @@ mod changes;
 mod faults;
 mod languages;
 mod large;
+mod moves;
 mod oracle;
 mod place;
 mod python;

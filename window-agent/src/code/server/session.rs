@@ -44,6 +44,7 @@ pub(super) fn initialize(spec: &ServerSpec, root: &Path) -> Value {
                 "workspaceEdit": {
                     "documentChanges": true,
                     "resourceOperations": ["create", "rename", "delete"],
+                    "failureHandling": "transactional",
                 },
             },
             "textDocument": {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, info, warn};
 
-use super::documents::{Documents, Notice, Snapshot};
+use super::documents::{Documents, Notice, Snapshot, Stamp};
 use super::life::{Input, Life, Output};
 use super::log::log_lines;
 use super::session::{self, Progress};
@@ -22,7 +22,7 @@ use super::{
 use crate::code::files;
 use crate::code::lsp::{self, Diagnostic, Message};
 use crate::code::servers::Choice;
-use crate::code::text::Encoding;
+use crate::code::text::{Encoding, Text};
 use crate::pipe::Pipe;
 use crate::process::{self, OwnedProcess};
 
@@ -329,6 +329,10 @@ impl Task {
             match files::read(&path) {
                 Ok(snapshot) => self.show(&snapshot).await,
                 Err(_) => {
+                    // rust-analyzer looks some time later whether it is gone; that it is empty counts at once.
+                    let stamp = Stamp { modified: None, len: 0, inode: 0 };
+                    let text = Arc::new(Text::new(String::new()));
+                    self.show(&Snapshot { path: path.clone(), text, stamp }).await;
                     self.unread.remove(&path);
                     let notice = self.documents.close(&path);
                     self.send_all(notice.into_iter().collect()).await;

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::truncate::truncate;
 use crate::code::actions::Offers;
-use crate::code::change::FileEdit;
 use crate::code::complete::Completions;
 use crate::code::diagnostics::{Problem, Problems};
 use crate::code::lsp::Range;
 use crate::code::navigate::Spots;
 use crate::code::outline::{Chosen, Outline, lines_with_comments};
+use crate::code::plan::Plan;
 use crate::code::references::{Reference, References};
 use crate::code::symbols::Symbol;
 use crate::code::{Freshness, Source};
@@ -476,13 +476,42 @@ pub(super) fn actions(found: &Offers) -> Rendered {
 }
 
 /// Changed files, or those that would be.
-pub(super) fn edits(edits: &[FileEdit], folders: &[PathBuf], more: Value) -> Rendered {
+pub(super) fn changes(plan: &Plan, folders: &[PathBuf], more: Value) -> Rendered {
     let (mut data, mut text) = (Vec::new(), String::new());
-    for edit in edits {
+    for edit in &plan.edits {
         let file = relative(&edit.path, folders);
-        let lines: Vec<String> = edit.lines.iter().map(u32::to_string).collect();
-        let _ = write!(text, "\n{file} {}", lines.join(","));
-        data.push(json!({"file": file, "lines": edit.lines}));
+        let mut entry = object(json!({"file": file}));
+        text.push('\n');
+        match (&edit.from, &edit.to) {
+            (None, _) => {
+                let n_lines = edit.new.lines().count();
+                let _ = write!(text, "{file} created, {n_lines} lines");
+                entry.extend(object(json!({"change": "created", "n_lines": n_lines})));
+            }
+            (_, None) => {
+                let _ = write!(text, "{file} deleted");
+                entry.insert("change".to_owned(), "deleted".into());
+            }
+            (Some(from), _) if *from != edit.path => {
+                let from = relative(from, folders);
+                let _ = write!(text, "{from} -> {file}");
+                entry.extend(object(json!({"change": "renamed", "from": from})));
+            }
+            _ => text.push_str(&file),
+        }
+        if edit.from.is_some() && !edit.lines.is_empty() {
+            let lines: Vec<String> = edit.lines.iter().map(u32::to_string).collect();
+            let _ = write!(text, " {}", lines.join(","));
+            entry.insert("lines".to_owned(), json!(edit.lines));
+        }
+        data.push(Value::Object(entry));
+    }
+    for folder in &plan.folders {
+        let (from, to) = (relative(&folder.from, folders), relative(&folder.to, folders));
+        let inside = folder.files.iter().filter_map(|file| file.strip_prefix(&folder.from).ok());
+        let inside: Vec<String> = inside.map(|file| file.display().to_string()).collect();
+        let _ = write!(text, "\n{from}/ -> {to}/ with {}", inside.join(", "));
+        data.push(json!({"file": to, "change": "renamed", "from": from, "files": inside}));
     }
     let mut object = object(json!({"success": true, "data": data}));
     object.extend(self::object(more));

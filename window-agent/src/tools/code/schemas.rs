@@ -246,6 +246,28 @@ fn navigate() -> Definition {
     .into_definition()
 }
 
+/// A file or a folder that a change is about, with the lines of its edits; what else becomes of it is in `change`.
+fn changed_file() -> Value {
+    json!({
+        "file": {"type": "string"},
+        "lines": {"type": "array", "items": {"type": "integer"}},
+        "change": {"type": "string", "enum": ["created", "renamed", "deleted"]},
+        "from": {"type": "string", "description": "Its old name."},
+        "files": {"type": "array", "items": {"type": "string"}, "description": "In a renamed folder."},
+        "n_lines": {"type": "integer"},
+    })
+}
+
+fn offered_or_changed() -> Value {
+    let mut entry = object(json!({
+        "title": {"type": "string"},
+        "kind": {"type": "string"},
+        "preferred": {"type": "boolean"},
+    }));
+    entry.extend(object(changed_file()));
+    Value::Object(entry)
+}
+
 fn rename() -> Definition {
     Sketch {
         name: "lcp_rename",
@@ -261,10 +283,7 @@ fn rename() -> Definition {
             "apply": {"type": "string", "description": "Token of the preview."},
         }),
         required: &["symbol_name", "context_file", "new_name"],
-        data: list_of(
-            json!({"file": {"type": "string"}, "lines": {"type": "array", "items": {"type": "integer"}}}),
-            &["file", "lines"],
-        ),
+        data: list_of(changed_file(), &["file"]),
         more: json!({
             "symbol": {"type": "string"},
             "defined_at": {"type": "string"},
@@ -354,16 +373,7 @@ fn code_action() -> Definition {
             "apply": {"type": "string", "description": "Token of the preview."},
         }),
         required: &["file_path", "line"],
-        data: list_of(
-            json!({
-                "title": {"type": "string"},
-                "kind": {"type": "string"},
-                "preferred": {"type": "boolean"},
-                "file": {"type": "string"},
-                "lines": {"type": "array", "items": {"type": "integer"}},
-            }),
-            &[],
-        ),
+        data: list_of(offered_or_changed(), &[]),
         more: json!({
             "action": {"type": "string"},
             "token": {"type": "string"},

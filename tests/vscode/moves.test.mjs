@@ -1,0 +1,129 @@
+// Changes that create, move or delete files in a real window: looked at first, made as one edit of VS Code's, and undone
+// as one.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { connect } from './client.mjs';
+import { until } from './editor.mjs';
+import { stage } from './stage.mjs';
+
+/** A busy machine takes its time to start TypeScript's server. */
+const timeout = 60;
+
+let editor, window, client, folder;
+
+stage(async (start) => {
+    const settings = { 'files.autoSave': 'off' };
+    editor = await start({ settings, extensions: ['mover'] });
+    folder = editor.project('library');
+    window = await editor.open(folder, /live/);
+    client = await connect(editor, 'typescript', '?toolsets=code,refactor');
+}, () => client?.close());
+
+async function ok(name, args) {
+    const answer = await client.call(name, { timeout, ...args });
+    assert.equal(answer.success, true, JSON.stringify(answer));
+    return answer;
+}
+
+const at = (name) => path.join(folder, name);
+const write = (name, text) => fs.writeFileSync(at(name), text);
+const onDisk = () =>
+    Object.fromEntries(fs.readdirSync(folder).filter((name) => fs.statSync(at(name)).isFile()).map((name) => [name, fs.readFileSync(at(name), 'utf8')]));
+const names = (disk) => Object.keys(disk).sort();
+
+/** A preview, which changes nothing, and then the change itself. */
+async function make(tool, wish) {
+    const before = onDisk();
+    const preview = await ok(tool, wish);
+    assert.deepEqual([preview.applied, onDisk()], [false, before], 'a preview changes nothing');
+    const made = await ok(tool, { ...wish, apply: preview.token });
+    assert.deepEqual([made.applied, made.data], [true, preview.data]);
+    return { changes: made.data, before, after: onDisk() };
+}
+
+test('code moves to a new file, and back when the user undoes it', async () => {
+    const place = { file_path: 'shop.ts', line: 2 };
+    const { data: offers } = await ok('lcp_code_action', place);
+    const action = offers.find(({ title }) => title === 'Move to a new file');
+    assert.ok(action, JSON.stringify(offers));
+    assert.equal(action.kind, 'refactor.move.newFile');
+    const { changes, before, after } = await make('lcp_code_action', { ...place, action: action.title });
+    assert.deepEqual(changes, [
+        { file: 'main.ts', lines: [1, 2] },
+        { file: 'price.ts', change: 'created', n_lines: 4 },
+        { file: 'shop.ts', lines: [1] },
+    ]);
+    assert.deepEqual(names(after), [...names(before), 'price.ts'].sort());
+    assert.match(after['price.ts'], /^\/\/ What a thing costs\.\nexport function price/);
+    assert.match(after['main.ts'], /from ["']\.\/price/);
+    assert.match(after['shop.ts'], /from ["']\.\/price/);
+    const found = await ok('lcp_find_references', { symbol_name: 'price', context_file: 'price.ts' });
+    const files = new Set(found.data.map(({ file }) => file));
+    assert.deepEqual([...files].sort(), ['main.ts', 'price.ts', 'shop.ts'], JSON.stringify(found));
+
+    await window.openFile('shop.ts');
+    // Once, in one of the files.
+    await window.page.keyboard.press('Control+Z');
+    await window.page.locator('.tab.dirty', { hasText: 'main.ts' }).waitFor();
+    await until('the new file is gone', () => !('price.ts' in onDisk()));
+    await window.command('File: Save All Files');
+    await until('everything is as it was', () => JSON.stringify(onDisk()) === JSON.stringify(before));
+});
+
+test('an import takes its file along, unsaved text and all', async () => {
+    const wish = { symbol_name: 'shop', context_file: 'main.ts', new_name: './store.js' };
+    await window.openFile('shop.ts');
+    await window.page.keyboard.press('Control+Home');
+    await window.page.keyboard.insertText('export const fresh = 1;\n');
+    await window.page.locator('.tab.dirty', { hasText: 'shop.ts' }).waitFor();
+    const { changes, before, after } = await make('lcp_rename', wish);
+    assert.deepEqual(changes, [
+        { file: 'main.ts', lines: [1] },
+        { file: 'store.ts', change: 'renamed', from: 'shop.ts' },
+    ]);
+    assert.equal('shop.ts' in after, false);
+    assert.match(after['main.ts'], /from '\.\/store\.js'/);
+    assert.equal(after['store.ts'], before['shop.ts'], 'what was not saved is not saved');
+    await window.page.locator('.tab.dirty', { hasText: 'store.ts' }).waitFor();
+    const outline = await ok('lcp_get_outline', { file_path: 'store.ts' });
+    assert.deepEqual(outline.data.map(({ name }) => name), ['fresh', 'price', 'Basket']);
+    const found = await ok('lcp_find_references', { symbol_name: 'price', context_file: 'main.ts' });
+    assert.deepEqual(found.data.map(({ file, line }) => `${file}:${line}`).sort(), ['main.ts:1', 'main.ts:5', 'store.ts:11', 'store.ts:3']);
+});
+
+test('a rename of any language moves its file, and is refused when things changed meanwhile', async () => {
+    write('old.properties', 'old=1\n');
+    const wish = { symbol_name: 'old', context_file: 'old.properties', new_name: 'fresh' };
+    const preview = await ok('lcp_rename', wish);
+    assert.deepEqual(preview.data, [{ file: 'fresh.properties', change: 'renamed', from: 'old.properties', lines: [1] }]);
+    const refused = async (code) => {
+        const before = onDisk();
+        const answer = await client.call('lcp_rename', { timeout, ...wish, apply: preview.token });
+        assert.equal(answer.code, code, JSON.stringify(answer));
+        assert.deepEqual(onDisk(), before);
+    };
+    write('fresh.properties', 'other=1\n');
+    await refused('file_exists');
+    fs.rmSync(at('fresh.properties'));
+    write('old.properties', 'old=2\n');
+    await refused('changed_meanwhile');
+    write('old.properties', 'old=1\n');
+    const made = await ok('lcp_rename', { ...wish, apply: preview.token });
+    assert.equal(made.applied, true);
+    const after = onDisk();
+    assert.deepEqual([after['fresh.properties'], 'old.properties' in after], ['fresh=1\n', false]);
+    const gone = await client.call('lcp_rename', { timeout, ...wish, apply: preview.token });
+    assert.equal(gone.status, 'error', JSON.stringify(gone));
+});
+
+test('a file does not leave the folders of the window', async () => {
+    write('stay.properties', 'stay=1\n');
+    const wish = { symbol_name: 'stay', context_file: 'stay.properties', new_name: 'away' };
+    const refused = await client.call('lcp_rename', { timeout, ...wish });
+    assert.equal(refused.code, 'outside_window', JSON.stringify(refused));
+    assert.equal(onDisk()['stay.properties'], 'stay=1\n');
+});
