@@ -79,7 +79,11 @@ test('an import takes its file along, unsaved text and all', async () => {
     await window.openFile('shop.ts');
     await window.page.keyboard.press('Control+Home');
     await window.page.keyboard.insertText('export const fresh = 1;\n');
-    await window.page.locator('.tab.dirty', { hasText: 'shop.ts' }).waitFor();
+    // What was typed comes to the extensions a moment later, and would be a change since the preview.
+    await until('it is typed', async () => {
+        const { data } = await ok('lcp_get_outline', { file_path: 'shop.ts' });
+        return data[0].name === 'fresh';
+    });
     const { changes, before, after } = await make('lcp_rename', wish);
     assert.deepEqual(changes, [
         { file: 'main.ts', lines: [1] },
@@ -118,6 +122,39 @@ test('a rename of any language moves its file, and is refused when things change
     assert.deepEqual([after['fresh.properties'], 'old.properties' in after], ['fresh=1\n', false]);
     const gone = await client.call('lcp_rename', { timeout, ...wish, apply: preview.token });
     assert.equal(gone.status, 'error', JSON.stringify(gone));
+});
+
+test('a file is created with a text and another one deleted', async () => {
+    write('gone.properties', 'gone=1\n');
+    const wish = { symbol_name: 'gone', context_file: 'gone.properties', new_name: 'other' };
+    const { changes, after } = await make('lcp_rename', wish);
+    assert.deepEqual(changes, [
+        { file: 'gone.properties', change: 'deleted' },
+        { file: 'other.properties', change: 'created', n_lines: 1 },
+    ]);
+    assert.deepEqual([after['other.properties'], 'gone.properties' in after], ['other=ä\n', false]);
+
+    // VS Code does not hand on what a file is created with: better no file than an empty one.
+    const filled = { symbol_name: 'other', context_file: 'other.properties', new_name: 'filled' };
+    const refused = await client.call('lcp_rename', { timeout, ...filled });
+    assert.equal(refused.code, 'unsupported_edit', JSON.stringify(refused));
+    assert.deepEqual(onDisk(), after);
+});
+
+test('a folder gets another name, and a text in it is changed', async () => {
+    write('holder.properties', 'holder=1\n');
+    fs.mkdirSync(at('box'));
+    write('box/in.properties', 'in=1\n');
+    write('box/note', 'n\n');
+    const wish = { symbol_name: 'holder', context_file: 'holder.properties', new_name: 'folder' };
+    const { changes } = await make('lcp_rename', wish);
+    assert.deepEqual(changes, [
+        { file: 'crate/in.properties', change: 'renamed', from: 'box/in.properties', lines: [1] },
+        { file: 'crate', change: 'renamed', from: 'box', files: ['in.properties', 'note'] },
+    ]);
+    assert.equal(fs.existsSync(at('box')), false);
+    assert.equal(fs.readFileSync(at('crate/in.properties'), 'utf8'), 'crate.in=1\n');
+    assert.equal(fs.readFileSync(at('crate/note'), 'utf8'), 'n\n');
 });
 
 test('a file does not leave the folders of the window', async () => {

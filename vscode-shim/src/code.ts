@@ -273,7 +273,7 @@ function plain(value: unknown, depth = 0): unknown {
 interface FileEntry {
     from?: vscode.Uri;
     to?: vscode.Uri;
-    options?: Record<string, unknown> & { contents?: { type?: string; value?: string } };
+    options?: { contents?: unknown };
 }
 
 /**
@@ -289,12 +289,10 @@ function steps(edit: vscode.WorkspaceEdit): object[] {
     const texts = edit.entries().map(([uri, edits]) => ({ uri, step: { textDocument: { uri: plain(uri) }, edits: edits.map((one) => plain(one)) } }));
     const comes = ({ path }: vscode.Uri) => moved.some(({ to }) => to !== undefined && (path === to.path || path.startsWith(`${to.path}/`)));
     return [
-        ...created.flatMap(({ to, options }) => {
-            const create = { kind: 'create', uri: plain(to), options: plain(options) };
-            const { type, value } = options?.contents ?? {};
-            const start = { line: 0, character: 0 };
-            const newText = type === 'base64' ? Buffer.from(value ?? '', 'base64').toString() : '';
-            return newText === '' ? [create] : [create, { textDocument: { uri: plain(to) }, edits: [{ range: { start, end: start }, newText }] }];
+        ...created.map(({ to, options }) => {
+            // What it shall hold does not come through a command; an empty file is not what was meant.
+            const kind = options?.contents === undefined ? 'create' : 'fill';
+            return { kind, uri: plain(to), options: plain(options) };
         }),
         ...texts.filter(({ uri }) => !comes(uri)).map(({ step }) => step),
         ...moved.map(({ from, to, options }) =>

@@ -102,10 +102,8 @@ impl Plan {
 
     /// Stands for all of it, and for what it is made of.
     pub fn token(&self) -> String {
-        let of = |edit: &FileEdit| {
-            (edit.from.clone(), edit.to.clone(), edit.old.as_str().to_owned(), edit.new.clone())
-        };
-        edits::token(&(self.edits.iter().map(of).collect::<Vec<_>>(), &self.folders))
+        let all = self.edits.iter().map(|edit| (&edit.from, &edit.to, edit.old.as_str(), &edit.new));
+        edits::token(&(all.collect::<Vec<_>>(), &self.folders))
     }
 
     /// What is done beyond new texts, in an order in which each place is free when it is needed; none when files take

@@ -273,7 +273,7 @@ fn rename() -> Definition {
         name: "lcp_rename",
         title: "Rename a symbol everywhere",
         description: "First shows what would change; called again with apply set to the preview's token it changes all \
-            files, or none when anything has changed since.",
+            files, or none when anything has changed since. A module, or the path of an import, takes its file along.",
         is_reading: false,
         properties: json!({
             "symbol_name": symbol_name(),
