@@ -129,6 +129,11 @@ async fn target_of_use(
     if !is_corrected {
         meanings.retain(is_held);
     }
+    // A bare name means what nothing holds, as it does among the definitions of a file.
+    let is_bare = |meaning: &Meaning| holder.is_none() && meaning.name.as_deref() == Some(last);
+    if wanted.line.is_none() && meanings.iter().filter(|meaning| is_bare(meaning)).count() == 1 {
+        meanings.retain(is_bare);
+    }
     let [meaning] = meanings.as_slice() else {
         let Some(first) = meanings.first().filter(|_| wanted.line.is_some()) else {
             return if meanings.is_empty() { Ok(None) } else { Err(several(workspace, last, &meanings)) };
@@ -251,7 +256,8 @@ fn several(workspace: &Workspace, name: &str, meanings: &[Meaning]) -> ToolError
     let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
     let shown = |meaning: &Meaning| {
         let file = relative(&meaning.file, &folders);
-        format!("line {}: defined at {file}:{}", meaning.place.line + 1, meaning.line + 1)
+        let name = meaning.name.as_deref().unwrap_or(name);
+        format!("line {}: {name}, defined at {file}:{}", meaning.place.line + 1, meaning.line + 1)
     };
     let candidates: Vec<String> = meanings.iter().map(shown).collect();
     ToolError::new("ambiguous_symbol", format!("{name:?} means several things in this file."))

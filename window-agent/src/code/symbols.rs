@@ -245,6 +245,8 @@ fn is_local(found: &Found<'_>) -> bool {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
+    /// Nothing holds it that was not named.
+    Whole,
     Path,
     PathOtherCase,
     Prefix,
@@ -257,6 +259,9 @@ fn fit(path: &str, wanted: &str) -> Option<Fit> {
     let ends_so = |path: &str, wanted: &str| {
         path.strip_suffix(wanted).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
+    if path == wanted {
+        return Some(Fit::Whole);
+    }
     if ends_so(path, wanted) {
         return Some(Fit::Path);
     }
@@ -280,7 +285,7 @@ fn fit(path: &str, wanted: &str) -> Option<Fit> {
 
 /// Whether a full name is the one that was given, or ends so.
 pub fn is_named(path: &str, given: &str) -> bool {
-    fit(&normalise(path), &normalise(given)) == Some(Fit::Path)
+    fit(&normalise(path), &normalise(given)).is_some_and(|fit| fit <= Fit::Path)
 }
 
 /// What stands before the last name, in one form: `A` of `A::b`.
@@ -389,6 +394,7 @@ mod tests {
         check("re", expect!["several like it: Reader@6 Reader.read@7 Reader.read_all@10 Writer.read@22"]);
         check("_all", expect!["Reader.read_all@10 corrected"]);
         check("Writer.write", expect!["Writer.write@24"]);
+        check("write", expect!["write@31 write@33"]);
         check("hepler_function", expect!["nearest: "]);
         check("raeder", expect!["nearest: Reader"]);
         check(

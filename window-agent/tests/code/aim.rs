@@ -90,14 +90,15 @@ package shop
 // Basket is made by NewBasket. Basket and Basket again: a Basket holds Basket after Basket,
 // Basket, Basket, Basket, Basket, Basket, Basket, Basket, Basket, Basket, Basket, Basket, Basket,
 // Basket, Basket, Basket, Basket, Basket and Basket.
-func Fill() Basket {
+func Fill(shop Shop) Basket {
+	shop.Basket = Basket{}
 	return Basket{}
 }
 ";
 
 #[tokio::test]
 async fn a_name_that_is_first_used_in_comments_is_found() {
-    let basket = "package shop\n\n// Basket holds things.\ntype Basket struct{}\n";
+    let basket = "package shop\n\n// Basket holds things.\ntype Basket struct{}\n\ntype Shop struct{ Basket Basket }\n";
     let place = Place::of_server(
         "gopls",
         &[("go.mod", "module shop\n\ngo 1.14\n"), ("fill.go", GO), ("basket.go", basket)],
@@ -105,7 +106,10 @@ async fn a_name_that_is_first_used_in_comments_is_found() {
     go(&place, "definition", "Basket", "fill.go", None, expect!["basket.go:4"]).await;
     let arguments = json!({"symbol_name": "Basket", "context_file": "fill.go"});
     let found = told(&place, "lcp_find_references", arguments).await;
-    expect!["fill.go:6, fill.go:7, basket.go:4"].assert_eq(&found);
+    expect!["fill.go:6, fill.go:7, fill.go:8, basket.go:4, basket.go:6"].assert_eq(&found);
+    // A field of the same name is another thing.
+    go(&place, "definition", "Shop.Basket", "fill.go", None, expect!["basket.go:6"]).await;
+    go(&place, "definition", "Basket", "fill.go", Some(7), expect!["basket.go:6"]).await;
 }
 
 const BASE: &str = "class Handler:\n    def emit(self): ...\n\n\nclass Other:\n    def emit(self): ...\n";
@@ -372,8 +376,8 @@ async fn candidates_are_paths_as_answers_have_them() {
     .await;
     go(&place, "definition", "f", "main.py", None, expect![[r#"
         ambiguous_symbol: "f" means several things in this file. Choose one by the argument line, a line of context_file from the candidates.
-          line 4: defined at x/same.py:1
-          line 5: defined at y/same.py:1"#]]).await;
+          line 4: f, defined at x/same.py:1
+          line 5: f, defined at y/same.py:1"#]]).await;
 }
 
 #[tokio::test]
