@@ -22,6 +22,9 @@ use crate::workspace::Workspace;
 /// Files that a folder takes along: all of them are named in a preview.
 const MAX_MOVED: usize = 1_000;
 
+/// Places of a text that is not unique, which are told.
+const MAX_FOUND: usize = 10;
+
 /// What a rename or an action would do.
 #[derive(Clone, Debug)]
 pub struct Change {
@@ -84,7 +87,21 @@ impl CodeIndex {
         let (path, unsaved) = (subject.snapshot.path, subject.view.unsaved);
         let known = unsaved.clone();
         let made = tokio::task::spawn_blocking(move || {
-            file_edit(&path, &known, |text| wishes.iter().map(|wish| replacement(text, wish)).collect())
+            let n_wishes = wishes.len();
+            let numbered = |number: usize, mut error: ToolError| {
+                if n_wishes > 1 {
+                    error.message =
+                        format!("Edit {number} of {n_wishes}: {} Nothing was changed.", error.message);
+                }
+                error
+            };
+            file_edit(&path, &known, |text| {
+                let made = wishes
+                    .iter()
+                    .zip(1..)
+                    .map(|(wish, number)| replacement(text, wish).map_err(|error| numbered(number, error)));
+                made.collect()
+            })
         });
         let edits = vec![made.await.map_err(|_| closing())??];
         Ok(Change::new(String::new(), Plan { edits, folders: Vec::new() }, unsaved))
@@ -246,13 +263,20 @@ fn replacement(text: &Text, wish: &Wish) -> Result<Replacement, ToolError> {
             return Err(ToolError::new("invalid_arguments", "An edit needs old_text or start_line.")
                 .hint("old_text must occur once in the file; or name the lines to replace."));
         };
-        let mut found = memchr::memmem::find_iter(text.as_str().as_bytes(), old.as_bytes());
-        return match (found.next(), found.next()) {
-            (Some(at), None) => Ok((at..at + old.len(), new)),
-            (None, _) => Err(ToolError::new("text_not_found", "old_text is not in the file as it is now.")
+        let found: Vec<usize> =
+            memchr::memmem::find_iter(text.as_str().as_bytes(), old.as_bytes()).take(MAX_FOUND).collect();
+        return match found[..] {
+            [at] => Ok((at..at + old.len(), new)),
+            [] => Err(ToolError::new("text_not_found", "old_text is not in the file as it is now.")
                 .hint("Read the place again: the file may have changed.")),
-            (Some(_), Some(_)) => {
-                Err(ToolError::new("ambiguous_text", "old_text is in the file more than once.").hint(
+            _ => {
+                let line = |at: &usize| text.position(*at, text::Encoding::Utf32).line + 1;
+                let mut lines: Vec<String> = found.iter().map(|at| line(at).to_string()).collect();
+                lines.dedup();
+                let more = if found.len() == MAX_FOUND { " and others" } else { "" };
+                let lines = lines.join(", ");
+                let message = format!("old_text is in the file more than once: at lines {lines}{more}.");
+                Err(ToolError::new("ambiguous_text", message).hint(
                     "Give more of the lines around it, or name the lines with start_line and end_line.",
                 ))
             }

@@ -30,6 +30,10 @@ const MAX_TOKENS: usize = 10_000;
 const N_TEXTS: usize = 15;
 /// Places in one answer unless the call says otherwise.
 const N_SPOTS: usize = 50;
+/// Lines that the preview of a rename shows: each of them shows what all are like.
+const N_RENAMED: usize = 12;
+/// Lines that the preview of an action shows.
+const N_CHANGED: usize = 80;
 /// Completions in one answer unless the call says otherwise.
 const N_COMPLETIONS: usize = 30;
 /// Problems in one answer unless the call says otherwise.
@@ -240,18 +244,24 @@ async fn rename(window: &Window, folders: &[PathBuf], arguments: Object) -> Resu
     let deadline = deadline(arguments.timeout);
     let new_name = &arguments.new_name;
     let (change, renamed) = window.code.renaming(&window.workspace(), &wanted, new_name, deadline).await?;
-    let mut rendered = preview_or_make(window, folders, "symbol", change, arguments.apply).await?;
+    let subject = ("symbol", N_RENAMED);
+    let mut rendered = preview_or_make(window, folders, subject, change, arguments.apply).await?;
     let defined_at = format!("{}:{}", words::relative(&renamed.file, folders), renamed.line);
     rendered.text = format!("{} ({defined_at}) becomes {new_name}. {}", renamed.name, rendered.text);
     rendered.object.insert("defined_at".to_owned(), defined_at.into());
     Ok(rendered)
 }
 
+fn out_of_date() -> ToolError {
+    ToolError::new("changed_meanwhile", "The preview is out of date; nothing was changed.")
+        .hint("Call without apply for a new preview.")
+}
+
 /// The first call shows a change, the second one makes it, when it is still the same.
 async fn preview_or_make(
     window: &Window,
     folders: &[PathBuf],
-    subject_name: &str,
+    (subject_name, n_shown): (&str, usize),
     change: Change,
     apply: Option<String>,
 ) -> Result<Rendered, ToolError> {
@@ -263,19 +273,16 @@ async fn preview_or_make(
             "note": format!("Nothing is changed yet. To change {n_files} files call again with apply {:?}.", change.token),
         }),
         Some(token) if token != change.token => {
-            return Err(ToolError::new(
-                "changed_meanwhile",
-                "The preview is out of date; nothing was changed.",
-            )
-            .hint("Call without apply for a new preview."));
+            return Err(out_of_date());
         }
         Some(_) => json!({"applied": true, "note": format!("{n_files} files were changed.")}),
     };
     more[subject_name] = change.subject.clone().into();
-    if more["applied"] == true {
+    let is_made = more["applied"] == true;
+    if is_made {
         window.code.write(change).await?;
     }
-    Ok(render::changes(&plan, folders, more))
+    Ok(render::changes(&plan, folders, if is_made { 0 } else { n_shown }, more))
 }
 
 #[derive(Deserialize)]
@@ -329,8 +336,13 @@ async fn code_action(window: &Window, folders: &[PathBuf], arguments: Object) ->
         }
         None => Ok(render::actions(&window.code.actions(&workspace, &lines, deadline).await?)),
         Some(title) => {
-            let change = window.code.action(&workspace, &lines, &title, deadline).await?;
-            preview_or_make(window, folders, "action", change, arguments.apply).await
+            let change = window.code.action(&workspace, &lines, &title, deadline).await.map_err(|error| {
+                match arguments.apply.is_some() && error.code == "action_not_found" {
+                    true => out_of_date(),
+                    false => error,
+                }
+            })?;
+            preview_or_make(window, folders, ("action", N_CHANGED), change, arguments.apply).await
         }
     }
 }
@@ -367,5 +379,6 @@ async fn apply_edit(window: &Window, folders: &[PathBuf], arguments: Object) -> 
     let plan = change.plan.clone();
     let n_lines = plan.edits.first().map_or(0, |edit| edit.new.lines().count());
     window.code.write(change).await?;
-    Ok(render::changes(&plan, folders, json!({"n_lines": n_lines})))
+    let more = json!({"n_lines": n_lines, "note": "1 file was changed."});
+    Ok(render::changes(&plan, folders, 0, more))
 }

@@ -23,7 +23,11 @@ async fn a_rename_is_previewed_and_then_made() {
     let preview = place.ok("lcp_rename", arguments(None)).await;
     assert_eq!(
         preview["data"],
-        json!([{"file": "lib.py", "lines": [1]}, {"file": "main.py", "lines": [1, 3]}])
+        json!([
+            {"file": "lib.py", "lines": [1], "difference": "1- def price(item):\n1+ def cost(item):"},
+            {"file": "main.py", "lines": [1, 3], "difference": "1- from lib import price\n1+ from lib import cost\n\
+                3- print(price('ä'), price(2))\n3+ print(cost('ä'), cost(2))"},
+        ])
     );
     assert_eq!(preview["applied"], false);
     assert_eq!(read(&place, "main.py"), MAIN);
@@ -73,17 +77,17 @@ async fn edits_are_made_where_they_fit() {
         "lib.py",
         json!([{"old_text": "return 3", "new_text": "x = 1\nreturn x"}]),
         expect![[r#"
-        {"data":[{"file":"lib.py","lines":[2]}],"n_lines":3,"success":true}
-        "def price(item):\r\n    x = 1\r\nreturn x\r\n"
-    "#]],
+            {"data":[{"file":"lib.py","lines":[2]}],"n_lines":3,"note":"1 file was changed.","success":true}
+            "def price(item):\r\n    x = 1\r\nreturn x\r\n"
+        "#]],
     )
     .await;
     edit("lib.py", json!([{"start_line": 2, "new_text": "    y = 2"}, {"start_line": 1, "end_line": 0, "new_text": "# first"}]), expect![[r##"
-        {"data":[{"file":"lib.py","lines":[1,2]}],"n_lines":4,"success":true}
+        {"data":[{"file":"lib.py","lines":[1,2]}],"n_lines":4,"note":"1 file was changed.","success":true}
         "# first\r\ndef price(item):\r\n    y = 2\r\nreturn x\r\n"
     "##]]).await;
     edit("main.py", json!([{"old_text": "price", "new_text": "x"}]), expect![[r#"
-        {"code":"ambiguous_text","hint":"Give more of the lines around it, or name the lines with start_line and end_line.","message":"old_text is in the file more than once.","status":"error"}
+        {"code":"ambiguous_text","hint":"Give more of the lines around it, or name the lines with start_line and end_line.","message":"old_text is in the file more than once: at lines 1, 3.","status":"error"}
         "from lib import price\n\nprint(price('ä'), price(2))\n"
     "#]]).await;
     edit("main.py", json!([{"old_text": "nothing", "new_text": "x"}]), expect![[r#"
@@ -111,9 +115,9 @@ async fn edits_are_made_where_they_fit() {
         "main.py",
         json!([{"start_line": 2, "end_line": 3, "new_text": ""}]),
         expect![[r#"
-        {"data":[{"file":"main.py","lines":[2]}],"n_lines":1,"success":true}
-        "from lib import price\n"
-    "#]],
+            {"data":[{"file":"main.py","lines":[2]}],"n_lines":1,"note":"1 file was changed.","success":true}
+            "from lib import price\n"
+        "#]],
     )
     .await;
     edit("main.py", json!([]), expect![[r#"

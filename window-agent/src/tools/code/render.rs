@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use similar::{ChangeTag, TextDiff};
 
 use super::truncate::truncate;
 use crate::code::actions::Offers;
@@ -25,6 +27,9 @@ const MAX_HOVER_TOKENS: usize = 1_500;
 
 /// Of each of several.
 const MAX_DOCUMENTATION_TOKENS: usize = 150;
+
+/// Comparing two texts takes no longer; what it has by then is right, but not the shortest.
+const DIFFERENCE_TIME: Duration = Duration::from_millis(100);
 
 /// An answer: the structure, and a text that says the same in fewer tokens.
 pub(super) struct Rendered {
@@ -475,9 +480,9 @@ pub(super) fn actions(found: &Offers) -> Rendered {
     Rendered { object, text }
 }
 
-/// Changed files, or those that would be.
-pub(super) fn changes(plan: &Plan, folders: &[PathBuf], more: Value) -> Rendered {
-    let (mut data, mut text) = (Vec::new(), String::new());
+/// Changed files, or those that would be; of these up to `n_shown` lines that go or come.
+pub(super) fn changes(plan: &Plan, folders: &[PathBuf], n_shown: usize, more: Value) -> Rendered {
+    let (mut data, mut text, mut n_left) = (Vec::new(), String::new(), n_shown);
     for edit in &plan.edits {
         let file = relative(&edit.path, folders);
         let mut entry = object(json!({"file": file}));
@@ -504,6 +509,13 @@ pub(super) fn changes(plan: &Plan, folders: &[PathBuf], more: Value) -> Rendered
             let _ = write!(text, " {}", lines.join(","));
             entry.insert("lines".to_owned(), json!(edit.lines));
         }
+        if n_left > 0 && edit.to.is_some() {
+            let difference = difference(edit.old.as_str(), &edit.new, &mut n_left);
+            if !difference.is_empty() {
+                let _ = write!(text, "\n{difference}");
+                entry.insert("difference".to_owned(), difference.into());
+            }
+        }
         data.push(Value::Object(entry));
     }
     for folder in &plan.folders {
@@ -517,6 +529,28 @@ pub(super) fn changes(plan: &Plan, folders: &[PathBuf], more: Value) -> Rendered
     object.extend(self::object(more));
     let note = object.get("note").and_then(Value::as_str).unwrap_or_default();
     Rendered { text: format!("{note}{text}"), object }
+}
+
+/// The lines that go and those that come, with their numbers, as many as are left to be shown.
+fn difference(old: &str, new: &str, n_left: &mut usize) -> String {
+    const MAX_SHOWN: usize = 160;
+    let compared = TextDiff::configure().timeout(DIFFERENCE_TIME).diff_lines(old, new);
+    let changed = compared.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal);
+    let mut shown = Vec::new();
+    for change in changed {
+        if *n_left == 0 {
+            shown.push("...".to_owned());
+            break;
+        }
+        *n_left -= 1;
+        let (number, sign) = match change.tag() {
+            ChangeTag::Delete => (change.old_index(), '-'),
+            _ => (change.new_index(), '+'),
+        };
+        let line: String = change.value().trim_end().chars().take(MAX_SHOWN).collect();
+        shown.push(format!("{}{sign} {line}", number.unwrap_or_default() + 1));
+    }
+    shown.join("\n")
 }
 
 fn severity_name(severity: Option<u8>) -> &'static str {

@@ -255,6 +255,7 @@ fn changed_file() -> Value {
         "from": {"type": "string", "description": "Its old name."},
         "files": {"type": "array", "items": {"type": "string"}, "description": "In a renamed folder."},
         "n_lines": {"type": "integer"},
+        "difference": {"type": "string", "description": "Lines that go (12- ...) and come (12+ ...), the first ones."},
     })
 }
 
