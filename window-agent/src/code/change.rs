@@ -72,6 +72,13 @@ impl CodeIndex {
             return Err(ToolError::new("nothing_to_rename", format!("{} cannot be renamed.", target.name))
                 .hint("It may be a name of the language or of a library."));
         }
+        let moves_nothing = plan.folders.is_empty() && plan.edits.iter().all(FileEdit::stays);
+        if renamed.is_import && moves_nothing {
+            let message =
+                format!("{} would change the path, but not rename the file that it leads to.", server.name);
+            return Err(ToolError::new("not_renamable", message)
+                .hint("Rename the file by hand, and change its imports with lcp_apply_edit."));
+        }
         Ok((Change::new(renamed.name.clone(), plan, outline.subject.view.unsaved), renamed))
     }
 

@@ -32,6 +32,8 @@ pub struct Renamed {
     pub file: PathBuf,
     /// From 1.
     pub line: u32,
+    /// Whether it is the path of an import, so that the file must take the new name, too.
+    pub is_import: bool,
 }
 
 impl CodeIndex {
@@ -69,7 +71,8 @@ impl CodeIndex {
         let found = symbols::named_on(all, line, last);
         let kind = found.as_ref().map(|found| found.symbol.kind);
         let language = self.table().language_of(own);
-        let problem = match is_in_path(outline.text(), target.position) {
+        let is_path = is_in_path(outline.text(), target.position);
+        let problem = match is_path {
             true => problem_of_path(new_name),
             false => problem_of(new_name, last, language, kind),
         };
@@ -78,7 +81,9 @@ impl CodeIndex {
                 .hint("Give new_name as it shall stand in the code, without what holds it."));
         }
         let full = |found: Found<'_>| found.path;
-        Ok(Renamed { name: found.map_or_else(|| target.name.clone(), full), file, line: line + 1 })
+        let is_import = is_path && line == 0 && file != *own;
+        let name = found.map_or_else(|| target.name.clone(), full);
+        Ok(Renamed { name, file, line: line + 1, is_import })
     }
 }
 

@@ -199,6 +199,17 @@ async fn an_import_takes_its_file_along() {
 }
 
 #[tokio::test]
+async fn an_import_that_would_lead_nowhere_is_refused() {
+    let place = Place::of_server("typescript-language-server", STORE);
+    let arguments =
+        json!({"symbol_name": "shop", "context_file": "main.ts", "new_name": "./store", "timeout": TIMEOUT});
+    let before = disk(&place);
+    let refused = place.call("lcp_rename", arguments).await;
+    assert_eq!(refused["code"], "not_renamable", "{refused}");
+    assert_eq!(disk(&place), before);
+}
+
+#[tokio::test]
 async fn a_command_that_moves_code_to_a_new_file_is_looked_at_first() {
     let place = Place::of_server("typescript-language-server", STORE);
     let changes = act(&place, "shop.ts", 4, "Move to a new file").await;
