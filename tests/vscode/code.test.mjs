@@ -135,7 +135,9 @@ test('a text that is not saved is what the tools see, and a rename goes through 
 
     const wish = { symbol_name: 'price', context_file: 'shop.ts', new_name: 'cost' };
     const preview = await ok('lcp_rename', wish);
-    assert.deepEqual(preview.data, [{ file: 'main.ts', lines: [1, 5] }, { file: 'shop.ts', lines: [1, 3, 11] }]);
+    const files = preview.data.map(({ file, lines }) => ({ file, lines }));
+    assert.deepEqual(files, [{ file: 'main.ts', lines: [1, 5] }, { file: 'shop.ts', lines: [1, 3, 11] }]);
+    assert.match(preview.data[1].difference, /^1- export const fresh = \(\) => price\("new"\);\n1\+ /);
     assert.equal(onDisk('main.ts').includes('cost'), false, 'a preview changes nothing');
     const renamed = await ok('lcp_rename', { ...wish, apply: preview.token });
     assert.equal(renamed.applied, true);

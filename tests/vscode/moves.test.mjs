@@ -41,7 +41,8 @@ async function make(tool, wish) {
     const preview = await ok(tool, wish);
     assert.deepEqual([preview.applied, onDisk()], [false, before], 'a preview changes nothing');
     const made = await ok(tool, { ...wish, apply: preview.token });
-    assert.deepEqual([made.applied, made.data], [true, preview.data]);
+    const previewed = preview.data.map(({ difference, ...entry }) => entry);
+    assert.deepEqual([made.applied, made.data], [true, previewed]);
     return { changes: made.data, before, after: onDisk() };
 }
 
@@ -103,7 +104,10 @@ test('a rename of any language moves its file, and is refused when things change
     write('old.properties', 'old=1\n');
     const wish = { symbol_name: 'old', context_file: 'old.properties', new_name: 'fresh' };
     const preview = await ok('lcp_rename', wish);
-    assert.deepEqual(preview.data, [{ file: 'fresh.properties', change: 'renamed', from: 'old.properties', lines: [1] }]);
+    const difference = '1- old=1\n1+ fresh=1';
+    assert.deepEqual(preview.data, [
+        { file: 'fresh.properties', change: 'renamed', from: 'old.properties', lines: [1], difference },
+    ]);
     const refused = async (code) => {
         const before = onDisk();
         const answer = await client.call('lcp_rename', { timeout, ...wish, apply: preview.token });
