@@ -55,6 +55,8 @@ pub struct Spots {
     pub all: Vec<Spot>,
     /// The symbol's full name, or what was searched.
     pub symbol: String,
+    /// Whether the name was not quite right.
+    pub is_corrected: bool,
     /// Who says so.
     pub server: Arc<str>,
     /// How far it can be trusted.
@@ -85,7 +87,13 @@ impl CodeIndex {
         let found = lsp::locations(&answered.result).into_iter().map(|at| (at, Found::default())).collect();
         let all = spots(found, encoding, &outline.subject.view.unsaved).await?;
         let freshness = outline.subject.freshness(freshness);
-        Ok(Spots { all, symbol: target.name, server: server.name, freshness })
+        Ok(Spots {
+            all,
+            symbol: target.name,
+            is_corrected: target.is_corrected,
+            server: server.name,
+            freshness,
+        })
     }
 
     /// What the server tells of a symbol: its type and its description.
@@ -99,7 +107,16 @@ impl CodeIndex {
         let ask = about("textDocument/hover", &outline.subject, target.position, json!({}));
         let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
         let text = marked(&answered.result["contents"]).trim_end().to_owned();
-        Ok((text, Spots { all: Vec::new(), symbol: target.name, server: server.name, freshness }))
+        Ok((
+            text,
+            Spots {
+                all: Vec::new(),
+                symbol: target.name,
+                is_corrected: target.is_corrected,
+                server: server.name,
+                freshness,
+            },
+        ))
     }
 
     /// Who calls a function, or whom it calls.
@@ -145,7 +162,13 @@ impl CodeIndex {
         name_holders(workspace, &server, &outline, &mut found, deadline).await;
         let all = spots(found, encoding, &outline.subject.view.unsaved).await?;
         let freshness = outline.subject.freshness(freshness);
-        Ok(Spots { all, symbol: target.name, server: server.name, freshness })
+        Ok(Spots {
+            all,
+            symbol: target.name,
+            is_corrected: target.is_corrected,
+            server: server.name,
+            freshness,
+        })
     }
 
     /// What can be asked for calls: all overloads of a function, of which only one has calls in it.
@@ -261,7 +284,13 @@ impl CodeIndex {
         all.sort_by_cached_key(|spot: &Spot| likeness(spot.name.as_deref().unwrap_or_default(), query));
         match refused {
             Some(error) if all.is_empty() => Err(error),
-            _ => Ok(Spots { all, symbol: query.to_owned(), server: named.join(", ").into(), freshness }),
+            _ => Ok(Spots {
+                all,
+                symbol: query.to_owned(),
+                is_corrected: false,
+                server: named.join(", ").into(),
+                freshness,
+            }),
         }
     }
 }

@@ -140,7 +140,7 @@ async fn read_symbol(window: &Window, folders: &[PathBuf], arguments: Object) ->
         end: arguments.end_line,
         max_tokens: arguments.max_tokens.unwrap_or(MAX_TOKENS),
     };
-    Ok(render::symbol(&outline, &chosen, folders, lines))
+    render::symbol(&outline, &chosen, folders, lines)
 }
 
 #[derive(Deserialize)]
@@ -244,11 +244,17 @@ async fn rename(window: &Window, folders: &[PathBuf], arguments: Object) -> Resu
     let deadline = deadline(arguments.timeout);
     let new_name = &arguments.new_name;
     let (change, renamed) = window.code.renaming(&window.workspace(), &wanted, new_name, deadline).await?;
+    let taken = render::taken(&change.plan, new_name, folders);
     let subject = ("symbol", N_RENAMED);
     let mut rendered = preview_or_make(window, folders, subject, change, arguments.apply).await?;
     let defined_at = format!("{}:{}", words::relative(&renamed.file, folders), renamed.line);
     rendered.text = format!("{} ({defined_at}) becomes {new_name}. {}", renamed.name, rendered.text);
     rendered.object.insert("defined_at".to_owned(), defined_at.into());
+    if let Some(taken) = taken {
+        rendered.text.push_str(&format!("\n{taken}"));
+        let note = rendered.object["note"].as_str().unwrap_or_default();
+        rendered.object["note"] = format!("{note} {taken}").into();
+    }
     Ok(rendered)
 }
 

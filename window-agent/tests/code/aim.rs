@@ -126,6 +126,16 @@ class FileHandler(base.Handler):
 ";
 
 #[tokio::test]
+async fn a_name_that_was_corrected_is_told_by_all_tools() {
+    let place = Place::new(&[("base.py", BASE), ("handlers.py", HANDLERS)]);
+    for to in ["definition", "hover", "callers"] {
+        let arguments = json!({"to": to, "symbol_name": "BaseHandler.emi", "context_file": "handlers.py", "timeout": TIMEOUT});
+        let answer = place.ok("lcp_navigate", arguments).await;
+        assert_eq!(answer["note"], "The name was corrected to BaseHandler.emit.", "{to}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn an_exact_use_goes_before_names_that_are_like_it() {
     let place = Place::new(&[("base.py", BASE), ("handlers.py", HANDLERS)]);
     go(&place, "definition", "Handler", "handlers.py", None, expect!["base.py:1"]).await;
@@ -511,4 +521,45 @@ async fn a_search_names_the_server_that_found_something() {
             place.ok("lcp_navigate", json!({"to": "symbols", "symbol_name": name, "timeout": TIMEOUT})).await;
         assert_eq!((&found["source"], &found["total"]), (&json!(source), &json!(1)), "{found}");
     }
+}
+
+#[tokio::test]
+async fn lines_that_are_not_of_the_symbol_are_told() {
+    let place = Place::new(&[("a.py", "x = 1\n\n\ndef price():\n    return 1\n\n\ny = 2\n")]);
+    let read = |start: u32, end: u32| {
+        let place = &place;
+        async move {
+            let arguments = json!({"symbol_name": "price", "file_path": "a.py", "start_line": start, "end_line": end, "timeout": TIMEOUT});
+            let answer = place.call("lcp_read_symbol", arguments).await;
+            let field = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+            [field("data"), field("note"), field("code"), field("message")].join("|")
+        }
+    };
+    expect!["    return 1|||"].assert_eq(&read(5, 5).await);
+    expect!["def price():|price is lines 4 to 5: no others are here.||"].assert_eq(&read(1, 4).await);
+    expect!["    return 1|price is lines 4 to 5: no others are here.||"].assert_eq(&read(5, 99).await);
+    expect!["||invalid_range|Lines 1 to 2 are none of it: price is lines 4 to 5."]
+        .assert_eq(&read(1, 2).await);
+    expect!["||invalid_range|Lines 7 to 9 are none of it: price is lines 4 to 5."]
+        .assert_eq(&read(7, 9).await);
+    expect!["||invalid_range|Lines 5 to 4 are none of it: price is lines 4 to 5."]
+        .assert_eq(&read(5, 4).await);
+}
+
+#[tokio::test]
+async fn a_new_name_that_stands_there_already_is_told() {
+    let place = Place::new(&[
+        ("lib.py", "def price(item):\n    return item\n"),
+        ("main.py", "from lib import price\n\ncost = 3\nprint(price(cost))\n"),
+    ]);
+    let preview = async |new_name: &str| {
+        let arguments = json!({"symbol_name": "price", "context_file": "lib.py", "new_name": new_name, "timeout": TIMEOUT});
+        let answer = place.ok("lcp_rename", arguments.clone()).await;
+        (answer["note"].as_str().unwrap().to_owned(), place.text("lcp_rename", arguments).await)
+    };
+    let taken = "cost stands there already (main.py:3): see that nothing else is meant by it.";
+    let (note, text) = preview("cost").await;
+    assert!(note.ends_with(taken) && text.ends_with(taken), "{text}");
+    let (note, text) = preview("worth").await;
+    assert!(!note.contains("stands there") && !text.contains("stands there"), "{text}");
 }

@@ -15,12 +15,12 @@ use crate::code::diagnostics::{Problem, Problems};
 use crate::code::lsp::Range;
 use crate::code::navigate::Spots;
 use crate::code::outline::{Chosen, Outline, lines_with_comments};
-use crate::code::plan::Plan;
+use crate::code::plan::{FileEdit, Plan};
 use crate::code::references::{Reference, References};
 use crate::code::symbols::Symbol;
-use crate::code::{Freshness, Source};
+use crate::code::{Freshness, Source, search};
 use crate::tools::words::relative;
-use crate::tools::{Object, object};
+use crate::tools::{Object, ToolError, object};
 
 /// Documentation can be a manual.
 const MAX_HOVER_TOKENS: usize = 1_500;
@@ -74,6 +74,10 @@ fn answer(data: Value, source: &Source, freshness: &Freshness, notes: Vec<String
         object.insert("note".to_owned(), note.clone().into());
     }
     (object, note)
+}
+
+fn correction(is_corrected: bool, name: &str) -> Option<String> {
+    is_corrected.then(|| format!("The name was corrected to {name}."))
 }
 
 fn with_note(text: &mut String, note: &str) {
@@ -200,26 +204,39 @@ pub(super) struct Window {
 }
 
 /// The code of a symbol.
-pub(super) fn symbol(outline: &Outline, chosen: &Chosen, folders: &[PathBuf], window: Window) -> Rendered {
+pub(super) fn symbol(
+    outline: &Outline,
+    chosen: &Chosen,
+    folders: &[PathBuf],
+    window: Window,
+) -> Result<Rendered, ToolError> {
     let (text, file) = (outline.text(), relative(&outline.subject.snapshot.path, folders));
     let spans: Vec<(usize, usize)> =
         chosen.symbols.iter().map(|symbol| lines_with_comments(text, symbol)).collect();
     let first = spans.iter().map(|(first, _)| *first).min().unwrap_or_default();
     let last = spans.iter().map(|(_, last)| *last).max().unwrap_or_default();
     let is_part = window.start.is_some() || window.end.is_some();
+    let mut notes = Vec::new();
     let (code, start, end) = if is_part {
-        let start = window.start.map_or(first, |line| line - 1).clamp(first, last);
-        let end = window.end.map_or(last, |line| line - 1).clamp(start, last);
+        let (from, to) =
+            (window.start.map_or(first, |line| line - 1), window.end.map_or(last, |line| line - 1));
+        let extent = format!("{} is lines {} to {}", chosen.path, first + 1, last + 1);
+        if from > to || from > last || to < first {
+            let message = format!("Lines {} to {} are none of it: {extent}.", from + 1, to + 1);
+            return Err(ToolError::new("invalid_range", message)
+                .hint("Name lines of the file that the symbol has, or leave start_line and end_line out."));
+        }
+        if from < first || to > last {
+            notes.push(format!("{extent}: no others are here."));
+        }
+        let (start, end) = (from.max(first), to.min(last));
         (text.lines(start, end).to_owned(), start, end)
     } else {
         let parts: Vec<&str> = spans.iter().map(|(first, last)| text.lines(*first, *last)).collect();
         (parts.join("\n\n"), first, last)
     };
     let truncated = truncate(&code, window.max_tokens);
-    let mut notes = Vec::new();
-    if chosen.is_corrected {
-        notes.push(format!("The name was corrected to {}.", chosen.path));
-    }
+    notes.extend(correction(chosen.is_corrected, &chosen.path));
     if spans.len() > 1 && !is_part {
         notes.push(format!("It is defined {} times; all of them are here.", spans.len()));
     }
@@ -248,7 +265,7 @@ pub(super) fn symbol(outline: &Outline, chosen: &Chosen, folders: &[PathBuf], wi
     let mut shown =
         format!("{file}:{}-{} {kind} {} {origin}\n{}", start + 1, end + 1, chosen.path, truncated.text);
     with_note(&mut shown, &note);
-    Rendered { object, text: shown }
+    Ok(Rendered { object, text: shown })
 }
 
 /// The uses of a symbol.
@@ -269,10 +286,7 @@ pub(super) fn references(found: &References, folders: &[PathBuf]) -> Rendered {
             _ => told.push((file, vec![line])),
         }
     }
-    let mut notes = Vec::new();
-    if found.is_corrected {
-        notes.push(format!("The name was corrected to {}.", found.symbol));
-    }
+    let mut notes: Vec<String> = correction(found.is_corrected, &found.symbol).into_iter().collect();
     notes.extend(found.note.clone());
     match &found.freshness {
         Freshness::Settled => {}
@@ -396,7 +410,7 @@ pub(super) fn spots(found: &Spots, folders: &[PathBuf], limit: usize) -> Rendere
         }
         data.push(Value::Object(entry));
     }
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = correction(found.is_corrected, &found.symbol).into_iter().collect();
     if found.all.len() > limit {
         notes.push(format!("{} more are left out: raise limit.", found.all.len() - limit));
     }
@@ -414,7 +428,8 @@ pub(super) fn spots(found: &Spots, folders: &[PathBuf], limit: usize) -> Rendere
 pub(super) fn hover(told: &str, found: &Spots) -> Rendered {
     let source = Source::Server(found.server.clone());
     let told = truncate(told, MAX_HOVER_TOKENS).text;
-    let (mut object, note) = answer(told.as_str().into(), &source, &found.freshness, Vec::new());
+    let notes = correction(found.is_corrected, &found.symbol).into_iter().collect();
+    let (mut object, note) = answer(told.as_str().into(), &source, &found.freshness, notes);
     object.insert("symbol".to_owned(), found.symbol.clone().into());
     let mut text = format!("{} {}\n{told}", found.symbol, origin(&source, &found.freshness));
     with_note(&mut text, &note);
@@ -551,6 +566,23 @@ fn difference(old: &str, new: &str, n_left: &mut usize) -> String {
         shown.push(format!("{}{sign} {line}", number.unwrap_or_default() + 1));
     }
     shown.join("\n")
+}
+
+/// That a new name stands already in files that it comes to: whether it means something else there, a server does not
+/// always look.
+pub(super) fn taken(plan: &Plan, new_name: &str, folders: &[PathBuf]) -> Option<String> {
+    const MAX_SHOWN: usize = 5;
+    let has_it = |edit: &&FileEdit| {
+        !edit.replacements.is_empty() && search::words(edit.old.as_str(), new_name).next().is_some()
+    };
+    let shown = |edit: &FileEdit| {
+        let lines = search::lines_with(&edit.old, new_name);
+        format!("{}:{}", relative(&edit.path, folders), lines.first().copied().unwrap_or_default())
+    };
+    let all: Vec<String> = plan.edits.iter().filter(has_it).take(MAX_SHOWN).map(shown).collect();
+    let places = all.join(", ");
+    (!all.is_empty())
+        .then(|| format!("{new_name} stands there already ({places}): see that nothing else is meant by it."))
 }
 
 fn severity_name(severity: Option<u8>) -> &'static str {
