@@ -43,6 +43,9 @@ pub struct ServerSpec {
     /// Whether it builds an index first, so that early answers can miss something.
     #[serde(default)]
     pub indexes: bool,
+    /// What is in the line that it logs when it knows the files of the project; before that, answers miss something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knows_files_when_logged: Option<String>,
     /// Whether its answers leave out references, so that each place of the name is asked about too.
     #[serde(default)]
     pub leaves_out_references: bool,

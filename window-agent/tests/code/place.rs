@@ -161,7 +161,8 @@ pub(crate) async fn halt(pids: &[i32]) {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         tasks
             .map(|task| stat(&task.path().join("stat").display().to_string()))
-            .all(|stat| stat.first().is_none_or(|state| state == "T"))
+            // One that has ended stays until its parent, which is stopped, looks after it.
+            .all(|stat| stat.first().is_none_or(|state| state == "T" || state == "Z"))
     };
     signal(pids, Signal::STOP);
     until("they are stopped", || pids.iter().all(is_halted)).await;

@@ -107,6 +107,9 @@ const MAX_PROBLEM: usize = 300;
 /// Work without a title, as pyright's, counts so long after the last word of it: some never ends.
 const UNTITLED: Duration = Duration::from_secs(10);
 
+/// A server of another version may log something else.
+const FILES_LIMIT: Duration = Duration::from_secs(60);
+
 #[derive(Clone, Debug)]
 struct Work {
     title: String,
@@ -120,9 +123,23 @@ pub(super) struct Progress {
     running: HashMap<String, Work>,
     problems: BTreeMap<String, String>,
     is_not_quiet: bool,
+    /// What it logs when it knows the files of the project, and until when that is waited for.
+    awaits: Option<(String, Instant)>,
 }
 
 impl Progress {
+    /// Of a server that starts; see [`ServerSpec::knows_files_when_logged`].
+    pub(super) fn new(now: Instant, spec: &ServerSpec) -> Self {
+        let awaits = spec.knows_files_when_logged.clone().map(|text| (text, now + FILES_LIMIT));
+        Self { awaits, ..Self::default() }
+    }
+
+    /// Takes in `window/logMessage`.
+    pub(super) fn on_log(&mut self, params: &Value) {
+        let line = params["message"].as_str().unwrap_or_default();
+        self.awaits.take_if(|(text, _)| line.contains(text.as_str()));
+    }
+
     /// Takes in `$/progress`.
     pub(super) fn on_progress(&mut self, now: Instant, params: &Value) {
         let (token, value) = (params["token"].to_string(), &params["value"]);
@@ -175,12 +192,14 @@ impl Progress {
             None if title.is_empty() => "working".to_owned(),
             None => title.clone(),
         });
-        shown.or_else(|| self.is_not_quiet.then(|| "loading the project".to_owned()))
+        let awaits_files = self.awaits.as_ref().is_some_and(|(_, until)| now < *until);
+        shown.or_else(|| (self.is_not_quiet || awaits_files).then(|| "loading the project".to_owned()))
     }
 
     /// When something stops to count.
     pub(super) fn poll_timeout(&self, now: Instant) -> Option<Instant> {
-        self.running.values().filter_map(Work::expires).filter(|at| *at > now).min()
+        let all = self.running.values().filter_map(Work::expires);
+        all.chain(self.awaits.as_ref().map(|(_, until)| *until)).filter(|at| *at > now).min()
     }
 }
 
@@ -233,6 +252,19 @@ mod tests {
         let over = progress.poll_timeout(now).unwrap();
         assert_eq!(over, now + UNTITLED / 2 + UNTITLED);
         assert_eq!((progress.shown(over), progress.poll_timeout(over)), (None, None));
+    }
+
+    #[test]
+    fn a_server_that_logs_its_files_reads_until_then() {
+        let spec =
+            ServerSpec { knows_files_when_logged: Some("source file".to_owned()), ..ServerSpec::default() };
+        let now = Instant::now();
+        let mut progress = Progress::new(now, &spec);
+        progress.on_log(&json!({"type": 3, "message": "starting"}));
+        assert!(progress.shown(now).is_some());
+        assert_eq!(progress.shown(progress.poll_timeout(now).unwrap()), None, "not for ever");
+        progress.on_log(&json!({"type": 3, "message": "Found 3 source files"}));
+        assert_eq!((progress.shown(now), progress.poll_timeout(now)), (None, None));
     }
 
     #[test]

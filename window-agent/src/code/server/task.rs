@@ -209,7 +209,7 @@ impl Task {
             in_flight: HashMap::new(),
             agreed: Arc::default(),
             is_incremental: false,
-            progress: Progress::default(),
+            progress: Progress::new(Instant::now(), spec),
             registered: HashMap::new(),
             watchers: Watchers::default(),
             wanted_edit: None,
@@ -439,6 +439,7 @@ impl Task {
             "experimental/serverStatus" => running.progress.on_status(&params),
             "textDocument/publishDiagnostics" => self.on_published(&params),
             "window/logMessage" | "window/showMessage" => {
+                running.progress.on_log(&params);
                 debug!(server = %self.choice.spec.name, message = %params["message"], "says");
             }
             _ => {}
