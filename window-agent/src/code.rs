@@ -284,7 +284,12 @@ impl CodeIndex {
     /// Hands all changes on disk up to now to the servers. With a deadline, waits until the folders are watched.
     async fn sync(&self, workspace: &Workspace, deadline: Option<Instant>) {
         let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
-        let mut watching = self.inner.watching.lock().await;
+        let lock = self.inner.watching.lock();
+        // Another call may be waiting for the folders to be watched, and for longer than this one may.
+        let Ok(mut watching) = tokio::time::timeout_at(deadline.unwrap_or_else(far).into(), lock).await
+        else {
+            return;
+        };
         let known = match &*watching {
             Watching::Off => None,
             Watching::Starting { folders, .. }
@@ -385,6 +390,11 @@ fn freshness_of(server: &Server) -> Freshness {
         true => Freshness::Indexing("starting".to_owned()),
         false => activity.problem.map_or(Freshness::Settled, Freshness::Incomplete),
     }
+}
+
+/// Later than any call lasts.
+fn far() -> Instant {
+    Instant::now() + Duration::from_secs(3600)
 }
 
 /// Waits for the end of the work that the server tells of; false when the time is over first.

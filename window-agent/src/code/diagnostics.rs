@@ -191,7 +191,7 @@ impl CodeIndex {
                 .await
                 .map(|found| (found, freshness, None));
         }
-        let asked = own.into_iter().map(|path| async move {
+        let asked = own.into_iter().take(MAX_COUNTED).map(|path| async move {
             if deadline.saturating_duration_since(Instant::now()) < SILENCE {
                 return None;
             }
@@ -214,7 +214,11 @@ impl CodeIndex {
             let note = format!("{why}: raise timeout, or name a file_path.");
             return Ok((found, Freshness::Incomplete(why), Some(note)));
         }
+        let is_ours = |path: &Path| workspace.folders().iter().any(|folder| path.starts_with(&folder.path));
         for (path, published) in server.all_published() {
+            if !published.is_current || !is_ours(&path) || !path.exists() {
+                continue;
+            }
             if !found.iter().any(|problem: &Problem| problem.file == path) {
                 found.extend(with_file(&path, published.items.to_vec()));
             }
@@ -231,7 +235,10 @@ impl CodeIndex {
             return Ok(Vec::new());
         }
         let read = tokio::task::spawn_blocking(move || {
-            walk::files(&[root]).filter(|path| spec.language_of(path).is_some()).take(MAX_COUNTED).collect()
+            walk::files(&[root])
+                .filter(|path| spec.language_of(path).is_some())
+                .take(MAX_COUNTED + 1)
+                .collect()
         });
         read.await.map_err(|_| closing())
     }
@@ -290,7 +297,7 @@ async fn wait_silent(server: &Server, path: &Path, deadline: Instant) {
     }
 }
 
-/// The one that promises less.
+/// The first that is not settled.
 fn worse(one: Freshness, other: Freshness) -> Freshness {
     if one == Freshness::Settled { other } else { one }
 }

@@ -25,7 +25,7 @@ const MAX_PLACES: usize = 1_000;
 const MAX_FILES: usize = 50;
 /// Questions on their way at once.
 const N_AT_ONCE: usize = 32;
-/// What follows it on a line is no code, in the languages of such servers.
+/// A line that begins so is no code, in the languages of such servers.
 const COMMENT: &str = "//";
 
 /// What is not in the answer.
@@ -49,7 +49,9 @@ pub(super) async fn look(
     deadline: Instant,
 ) -> LeftOut {
     let ask = about("textDocument/definition", subject, target, json!({}));
-    let Ok(answered) = server.ask(ask, deadline).await else { return LeftOut::default() };
+    let Ok(answered) = server.ask(ask, deadline).await else {
+        return LeftOut { n_unknown: 1, ..LeftOut::default() };
+    };
     let defined: HashSet<Place> = places(&lsp::locations(&answered.result)).collect();
     let mut known: HashSet<Place> = places(told).collect();
     if !with_declaration {
@@ -61,10 +63,11 @@ pub(super) async fn look(
     }
     let name = name_at(&subject.snapshot.text, target);
     let (root, own, there) = (server.root.to_path_buf(), subject.snapshot.path.clone(), known.clone());
-    let searched =
-        tokio::task::spawn_blocking(move || search_root(&root, &spec, (&own, &name), encoding, &there));
-    let mut unknown = searched.await.unwrap_or_default();
-    left_out.n_unknown = unknown.len().saturating_sub(MAX_PLACES);
+    let searched = tokio::task::spawn_blocking(move || {
+        search_root(&root, &spec, (&own, &name), encoding, &there, deadline)
+    });
+    let (mut unknown, n_unread) = searched.await.unwrap_or((Vec::new(), 1));
+    left_out.n_unknown = unknown.len().saturating_sub(MAX_PLACES) + n_unread;
     unknown.truncate(MAX_PLACES);
     let asked = unknown.into_iter().map(|place| async {
         let answered = ask_at(server, "textDocument/definition", &place, deadline).await;
@@ -91,10 +94,10 @@ impl LeftOut {
         }
     }
 
-    /// What a caller should know of it.
-    pub(super) fn note(&self, server: &str) -> Option<String> {
-        let unknown = format!("{} more places of the name were not looked at.", self.n_unknown);
-        (self.n_unknown > 0).then(|| format!("{server} may leave out some references: {unknown}"))
+    /// Why the answer may not be complete.
+    pub(super) fn doubt(&self) -> Option<String> {
+        let places = if self.n_unknown == 1 { "place" } else { "places" };
+        (self.n_unknown > 0).then(|| format!("{} {places} of the name were not looked at", self.n_unknown))
     }
 }
 
@@ -152,20 +155,25 @@ async fn ask_at(
 }
 
 /// Where the name stands in the server's files, but for the places that are known: in the file of the question first,
-/// in those that are known next.
+/// in those that are known next. Also how many files the time did not suffice for.
 fn search_root(
     root: &Path,
     spec: &ServerSpec,
     (own, name): (&Path, &str),
     encoding: Encoding,
     known: &HashSet<Place>,
-) -> Vec<Place> {
-    let mut all = Vec::new();
+    deadline: Instant,
+) -> (Vec<Place>, usize) {
+    let (mut all, mut n_unread) = (Vec::new(), 0);
     if name.is_empty() {
-        return all;
+        return (all, 1);
     }
     let finder = memchr::memmem::Finder::new(name);
     for path in walk::files(&[root.to_owned()]).filter(|path| spec.language_of(path).is_some()) {
+        if Instant::now() >= deadline {
+            n_unread += 1;
+            continue;
+        }
         let has_name = std::fs::read(&path).is_ok_and(|bytes| finder.find(&bytes).is_some());
         let Some(snapshot) = has_name.then(|| files::read(&path).ok()).flatten() else { continue };
         let text = &snapshot.text;
@@ -176,17 +184,17 @@ fn search_root(
             }
         }
     }
+    let files: HashSet<&Path> = known.iter().map(|(path, _)| path.as_path()).collect();
     all.sort_by_cached_key(|(path, start)| {
-        let is_known = known.iter().any(|(known, _)| known == path);
-        (path != own, !is_known, path.clone(), *start)
+        (path != own, !files.contains(path.as_path()), path.clone(), *start)
     });
-    all
+    (all, n_unread)
 }
 
 fn is_comment(text: &Text, at: usize) -> bool {
     let before = &text.as_str()[..at];
     let line = &before[before.rfind('\n').map_or(0, |end| end + 1)..];
-    line.contains(COMMENT)
+    line.trim_start().starts_with(COMMENT)
 }
 
 /// The name that stands at a place.
@@ -207,14 +215,16 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             path
         };
-        let [a, own] = [file("a.rs", "ä.go(); // go\nlet going = go;\n"), file("own.rs", "fn go() {}\n")];
+        let [a, own] = [file("a.rs", "ä.go();\nlet going = go;\n // go\n"), file("own.rs", "fn go() {}\n")];
         file("b.txt", "go");
         let languages = [("rs".to_owned(), "rust".to_owned())].into();
         let spec = ServerSpec { languages, ..ServerSpec::default() };
         let at = |line, character| Position { line, character };
         let known = HashSet::from([(a.clone(), at(1, 12))]);
-        let found =
-            |known: &HashSet<Place>| search_root(folder.path(), &spec, (&own, "go"), Encoding::Utf8, known);
+        let far = Instant::now() + std::time::Duration::from_secs(60);
+        let found = |known: &HashSet<Place>| {
+            search_root(folder.path(), &spec, (&own, "go"), Encoding::Utf8, known, far).0
+        };
         assert_eq!(
             found(&HashSet::new()),
             [(own.clone(), at(0, 3)), (a.clone(), at(0, 3)), (a.clone(), at(1, 12))]

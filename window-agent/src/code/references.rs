@@ -94,15 +94,17 @@ impl CodeIndex {
             target.position,
             json!({"context": {"includeDeclaration": wanted.with_declaration}}),
         );
-        let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
+        let (answered, mut freshness) = self.ask_settled(&server, ask, deadline).await?;
         let mut found = lsp::locations(&answered.result);
         let encoding = answered.agreed.encoding;
-        let mut note = self.what_is_not_searched(&server);
+        let note = self.what_is_not_searched(&server);
         if let Some(spec) = self.spec_of(&server).filter(|spec| spec.leaves_out_references) {
             let about = (&outline.subject, target.position);
             let how = (encoding, wanted.with_declaration);
             let left_out = left_out::look((&server, spec), about, &found, how, deadline).await;
-            note = note.or_else(|| left_out.note(&server.name));
+            if let (Freshness::Settled, Some(doubt)) = (&freshness, left_out.doubt()) {
+                freshness = Freshness::Incomplete(doubt);
+            }
             found.extend(left_out.found);
         }
         let (subject, n_texts) = (outline.subject.clone(), wanted.n_texts);

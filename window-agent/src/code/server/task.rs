@@ -1,6 +1,6 @@
 //! The task that owns a server's process: starts it, keeps its documents in step with the disk, asks and answers.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -36,6 +36,10 @@ const MIN_LEFT: Duration = Duration::from_secs(2);
 const STOP_PATIENCE: Duration = Duration::from_millis(1000);
 /// Files that changed at once and are opened.
 const MAX_CHANGED: usize = 50;
+/// A server that says nothing of what it was shown is taken to have read it.
+const UNREAD_LIMIT: Duration = Duration::from_secs(10);
+/// How long one looks at its open files again, when another one that they include has changed.
+const INCLUDERS: Duration = Duration::from_secs(1);
 /// Of more it is only told; so long after that, it is taken to have read them.
 const BY_ITSELF: Duration = Duration::from_secs(3);
 /// How often the memory of a server is looked at.
@@ -91,8 +95,9 @@ pub(super) struct Task {
     documents: Documents,
     running: Option<Running>,
     waiting: VecDeque<Job>,
-    /// Shown, but not read by the server yet, which answers from what it has read.
-    unread: HashSet<PathBuf>,
+    /// Shown, but not read by the server yet, which answers from what it has read; with the end of that, as a server
+    /// need not tell anything of a text that it knew before.
+    unread: HashMap<PathBuf, Instant>,
     /// When it is taken to have read what was not shown, and how many files that are.
     reads_until: Option<(Instant, usize)>,
     next_memory_check: Instant,
@@ -114,7 +119,7 @@ impl Task {
             documents: Documents::default(),
             running: None,
             waiting: VecDeque::new(),
-            unread: HashSet::new(),
+            unread: HashMap::new(),
             reads_until: None,
             next_memory_check: Instant::now(),
         }
@@ -144,7 +149,11 @@ impl Task {
         let progress =
             self.running.as_ref().and_then(|running| running.progress.poll_timeout(Instant::now()));
         let reads_until = self.reads_until.map(|(until, _)| until);
-        [self.life.poll_timeout(), documents, memory, progress, reads_until].into_iter().flatten().min()
+        let unread = self.unread.values().min().copied();
+        [self.life.poll_timeout(), documents, memory, progress, reads_until, unread]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     async fn drive(&mut self, now: Instant) {
@@ -156,7 +165,15 @@ impl Task {
                     warn!(server = %self.choice.spec.name, "does not come up and is killed");
                     self.lose_running();
                 }
-                Output::Stop => drop(self.take_running().map(|running| tokio::spawn(running.end()))),
+                Output::Stop => {
+                    let Some(mut running) = self.take_running() else { continue };
+                    // What it has not answered the next one is asked.
+                    self.waiting.extend(running.take_jobs());
+                    tokio::spawn(running.end());
+                    if !self.waiting.is_empty() {
+                        self.life.handle(now, Input::Wanted);
+                    }
+                }
             }
             self.life.handle_timeout(now);
         }
@@ -183,8 +200,10 @@ impl Task {
             for job in running.take_jobs() {
                 let _ = job.reply.send(Err(error.clone()));
             }
-            self.life.handle(now, Input::Exited);
+            self.fail_waiting(&error);
             self.lose_running();
+            // The next call starts it again: nobody may be waiting.
+            self.life = Life::default();
         }
     }
 
@@ -275,6 +294,10 @@ impl Task {
     }
 
     async fn on_changed(&mut self, changes: &[FileChange]) {
+        // Before that nothing may be told, and what it reads afterwards is new.
+        if !self.life.is_ready() {
+            return;
+        }
         self.open_changed(changes).await;
         let Some(running) = self.running.as_ref().filter(|_| self.life.is_ready()) else { return };
         let events: Vec<Value> = changes
@@ -283,15 +306,15 @@ impl Task {
             .filter(|(path, kind)| running.watchers.want(path, *kind))
             .map(|(path, kind)| json!({"uri": lsp::uri(path), "type": *kind as u8}))
             .collect();
-        if events.is_empty() {
-            return;
-        }
-        self.sync_open(&[]).await;
         for (path, kind) in changes {
             if *kind == ChangeKind::Deleted {
                 self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
             }
         }
+        if events.is_empty() {
+            return;
+        }
+        self.sync_open(&[]).await;
         let notice = Notice { method: "workspace/didChangeWatchedFiles", params: json!({"changes": events}) };
         self.send_all(vec![notice]).await;
     }
@@ -309,10 +332,18 @@ impl Task {
             }
             self.reads_until = Some((Instant::now() + BY_ITSELF, own.len()));
         }
+        let mut saved = Vec::new();
         for (path, _) in own.iter().filter(|(_, kind)| *kind != ChangeKind::Deleted).take(MAX_CHANGED) {
             if let Ok(snapshot) = files::read(path) {
                 self.show(&snapshot).await;
+                let params = json!({"textDocument": {"uri": lsp::uri(path)}});
+                saved.push(Notice { method: "textDocument/didSave", params });
             }
+        }
+        if self.choice.spec.reads_only_opened && !saved.is_empty() {
+            // Only then does it look again at what includes them.
+            self.reads_until = Some((Instant::now() + INCLUDERS, saved.len()));
+            self.send_all(saved).await;
         }
     }
 
@@ -360,7 +391,7 @@ impl Task {
                 published.is_current = false;
             }
             if self.choice.spec.reads_only_opened {
-                self.unread.insert(snapshot.path.clone());
+                self.unread.insert(snapshot.path.clone(), Instant::now() + UNREAD_LIMIT);
             }
         }
         self.send_all(notices).await;
@@ -570,7 +601,9 @@ impl Task {
 
     fn publish(&mut self) {
         let is_ready = self.life.is_ready() && self.running.is_some();
-        self.reads_until = self.reads_until.filter(|(until, _)| Instant::now() < *until);
+        let now = Instant::now();
+        self.reads_until = self.reads_until.filter(|(until, _)| now < *until);
+        self.unread.retain(|_, until| now < *until);
         let n_unread = self.reads_until.map_or(self.unread.len(), |(_, n_files)| n_files);
         let reads = || (n_unread > 0).then(|| format!("reading {n_unread} files"));
         let progress =

@@ -291,7 +291,7 @@ pub(super) fn references(found: &References, folders: &[PathBuf]) -> Rendered {
     match &found.freshness {
         Freshness::Settled => {}
         Freshness::Incomplete(_) => {
-            notes.push("Some may be missing: the server could not take the whole project in.".to_owned());
+            notes.push("Some may be missing.".to_owned());
         }
         Freshness::Indexing(_) | Freshness::Stale => {
             notes.push("Some may be missing: the server is still reading the project.".to_owned());
