@@ -20,7 +20,7 @@ use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
 /// Files that a folder takes along: all of them are named in a preview.
-const MAX_MOVED: usize = 1_000;
+pub(super) const MAX_MOVED: usize = 1_000;
 
 /// Places of a text that is not unique, which are told.
 const MAX_FOUND: usize = 10;
@@ -167,7 +167,7 @@ pub(super) async fn planned(
         let mut plan = plan::plan(&steps, encoding, |path| look(path, &unsaved).map_err(Stopped::Look))
             .map_err(Stopped::into_error)?;
         for folder in &mut plan.folders {
-            folder.files = files_below(&folder.from)?;
+            folder.files = files_below(&folder.from, MAX_MOVED)?;
         }
         Ok(plan)
     });
@@ -235,13 +235,13 @@ pub(super) fn is_nothing(error: &std::io::Error) -> bool {
 }
 
 /// All files in a folder, whatever is ignored otherwise: they go where it goes.
-pub(super) fn files_below(folder: &Path) -> Result<Vec<PathBuf>, ToolError> {
+pub(super) fn files_below(folder: &Path, n_max: usize) -> Result<Vec<PathBuf>, ToolError> {
     let walk = WalkBuilder::new(folder).standard_filters(false).build();
     let is_file = |entry: &DirEntry| entry.file_type().is_some_and(|kind| !kind.is_dir());
     let files = walk.flatten().filter(is_file).map(DirEntry::into_path);
-    let mut files: Vec<PathBuf> = files.take(MAX_MOVED + 1).collect();
-    if files.len() > MAX_MOVED {
-        let message = format!("{} holds more than {MAX_MOVED} files; nothing was changed.", folder.display());
+    let mut files: Vec<PathBuf> = files.take(n_max + 1).collect();
+    if files.len() > n_max {
+        let message = format!("{} holds more than {n_max} files; nothing was changed.", folder.display());
         return Err(ToolError::new("unsupported_edit", message).hint("Move the folder by hand."));
     }
     files.sort();
@@ -312,6 +312,9 @@ fn replacement(text: &Text, wish: &Wish) -> Result<Replacement, ToolError> {
     let is_last = span.end == text.as_str().len() && !text.as_str().ends_with(['\n', '\r']);
     let needs_end = !new.is_empty() && !new.ends_with(['\n', '\r']) && !is_last;
     let new = if needs_end { new + edits::line_end(text.as_str()) } else { new };
+    // After a last line that has no end.
+    let is_glued = start > n_lines && n_lines > 0 && is_last && !new.is_empty();
+    let new = if is_glued { edits::line_end(text.as_str()).to_owned() + &new } else { new };
     Ok((span, new))
 }
 

@@ -106,6 +106,11 @@ impl Plan {
         edits::token(&(all.collect::<Vec<_>>(), &self.folders))
     }
 
+    /// A path when all folders have their new names.
+    pub fn after_moves(&self, path: &Path) -> PathBuf {
+        after_moves(&self.folders, path)
+    }
+
     /// What is done beyond new texts, in an order in which each place is free when it is needed; none when files take
     /// each other's names.
     pub fn operations(&self) -> Option<Vec<Operation<'_>>> {
@@ -135,6 +140,14 @@ impl Plan {
         }));
         Some(all)
     }
+}
+
+fn after_moves(folders: &[FolderMove], path: &Path) -> PathBuf {
+    let moved = folders.iter().find_map(|folder| {
+        let inside = path.strip_prefix(&folder.from).ok()?;
+        Some(folder.to.join(inside))
+    });
+    moved.unwrap_or_else(|| path.to_owned())
 }
 
 /// Takes the steps, one after the other. `look` tells what is on disk.
@@ -325,12 +338,8 @@ where
                 continue;
             }
             let Some(place) = to.as_ref().or(file.from.as_ref()) else { continue };
-            let moved = self.folders.iter().find_map(|folder| {
-                let inside = place.strip_prefix(&folder.from).ok()?;
-                Some(folder.to.join(inside))
-            });
-            let path = moved.unwrap_or_else(|| place.clone());
             let is_deleted = to.is_none();
+            let path = if is_deleted { place.clone() } else { after_moves(&self.folders, place) };
             let new = if is_deleted { file.old.clone() } else { file.text.clone() };
             let replacements = match file.replacements.take() {
                 _ if is_deleted => Vec::new(),
@@ -450,6 +459,7 @@ mod tests {
                 "{edit:?}"
             );
             let to = edit.to.as_ref().map(|_| edit.path.clone());
+            assert!(to.is_some() || edit.from.as_ref() == Some(&edit.path), "as it was called: {edit:?}");
             format!("{} > {}: {}", name(&edit.from), name(&to), edit.new.trim_end())
         });
         let folders = plan.folders.iter().map(|folder| {
@@ -510,6 +520,8 @@ mod tests {
             (&["+d/x", "d>e", "+e/x"], "d/x > e/x: ++x, d > e/"),
             (&["d>e", "+d/x"], "/w/d/x is not there"),
             (&["d>e", "ce/y", "a>e/z"], "- > e/y: , a > e/z: a, d > e/"),
+            (&["xd/x", "d>e"], "d/x > -: x, d > e/"),
+            (&["d>e", "xe/x"], "d/x > -: x, d > e/"),
             (&["d>e", "e/x>y"], "d/x > y: x, d > e/"),
             (
                 &["d>e", "cd/x"],

@@ -161,7 +161,8 @@ fn write(plan: &Plan, done: &mut Journal) -> Result<Vec<PathBuf>, Failure> {
         done.make_folders(&folder.to)?;
         done.rename(&folder.from, &folder.to, &folder.from)?;
     }
-    Ok(left)
+    // What stepped aside in a folder has gone where the folder went.
+    Ok(left.into_iter().map(|path| plan.after_moves(&path)).collect())
 }
 
 /// The new text of a file, next to where it will be; none where only the name changes.
@@ -203,9 +204,10 @@ fn check(plan: &Plan) -> Result<(), Failure> {
     }
     let n_fresh = |folder: &Path| plan.edits.iter().filter(|edit| is_written_in(edit, folder)).count();
     for folder in &plan.folders {
-        let now = files_below(&folder.from).map_err(|_| Failure::Changed(folder.from.clone()))?;
+        let n_expected = folder.files.len() + n_fresh(&folder.from);
+        let now = files_below(&folder.from, n_expected).map_err(|_| Failure::Changed(folder.from.clone()))?;
         let is_same = folder.files.iter().all(|file| now.contains(file));
-        if !is_same || now.len() != folder.files.len() + n_fresh(&folder.from) {
+        if !is_same || now.len() != n_expected {
             return Err(Failure::Changed(folder.from.clone()));
         }
     }
@@ -251,6 +253,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::code::change::MAX_MOVED;
     use crate::code::edits::{EditProblem, OnExisting, Step};
     use crate::code::lsp::{Position, Range, TextEdit};
     use crate::code::plan::{self, FolderMove, Found};
@@ -268,7 +271,7 @@ mod tests {
 
     /// Everything there is, by name, hidden files too.
     fn disk(root: &Path) -> BTreeMap<String, String> {
-        let files = files_below(root).unwrap();
+        let files = files_below(root, MAX_MOVED).unwrap();
         let shown = |path: &PathBuf| path.strip_prefix(root).unwrap().display().to_string();
         files.iter().map(|path| (shown(path), std::fs::read_to_string(path).unwrap())).collect()
     }
@@ -283,7 +286,7 @@ mod tests {
         };
         let mut plan = plan::plan(steps, Encoding::Utf8, look).unwrap();
         for FolderMove { from, files, .. } in &mut plan.folders {
-            *files = files_below(from).unwrap();
+            *files = files_below(from, MAX_MOVED).unwrap();
         }
         plan
     }
@@ -334,6 +337,28 @@ mod tests {
         assert_eq!(disk(&root), expected.map(|(name, text)| (name.to_owned(), text.to_owned())).into());
         write_all(&planned(&[delete(at("a")), delete(at("c"))])).unwrap();
         assert_eq!(disk(&root).len(), 4);
+    }
+
+    #[test]
+    fn nothing_that_stepped_aside_stays_in_a_folder_that_is_moved() {
+        let (_folder, root) = folder();
+        let at = |name: &str| root.join(name);
+        std::fs::write(at("d/w"), "w\n").unwrap();
+        let steps =
+            [rename(at("d/x"), at("d/y")), put(at("d/y"), "+"), delete(at("d/w")), rename(at("d"), at("e"))];
+        write_all(&planned(&steps)).unwrap();
+        let expected = [("a", "a\n"), ("b", "b\n"), ("c", "c\r\n"), ("e/y", "+x\n")];
+        assert_eq!(disk(&root), expected.map(|(name, text)| (name.to_owned(), text.to_owned())).into());
+    }
+
+    #[test]
+    fn new_texts_do_not_count_among_what_a_folder_may_hold() {
+        let (_folder, root) = folder();
+        let at = |name: &str| root.join(name);
+        (1..MAX_MOVED).for_each(|number| std::fs::write(at(&format!("d/{number}")), "n\n").unwrap());
+        write_all(&planned(&[put(at("d/x"), "+"), rename(at("d"), at("e"))])).unwrap();
+        assert_eq!(std::fs::read_dir(at("e")).unwrap().count(), MAX_MOVED);
+        assert_eq!(std::fs::read_to_string(at("e/x")).unwrap(), "+x\n");
     }
 
     /// Half of the plan is done when it fails; all of that is taken back.

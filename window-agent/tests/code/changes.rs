@@ -120,6 +120,27 @@ async fn edits_are_made_where_they_fit() {
         "#]],
     )
     .await;
+    place.write("main.py", "a\nb");
+    edit(
+        "main.py",
+        json!([{"start_line": 3, "end_line": 2, "new_text": "c"}]),
+        expect![[r#"
+            {"data":[{"file":"main.py","lines":[2]}],"n_lines":3,"note":"1 file was changed.","success":true}
+            "a\nb\nc"
+        "#]],
+    )
+    .await;
+    place.write("main.py", "");
+    edit(
+        "main.py",
+        json!([{"start_line": 1, "end_line": 0, "new_text": "a"}]),
+        expect![[r#"
+            {"data":[{"file":"main.py","lines":[1]}],"n_lines":1,"note":"1 file was changed.","success":true}
+            "a"
+        "#]],
+    )
+    .await;
+    place.write("main.py", "from lib import price\n");
     edit("main.py", json!([]), expect![[r#"
         {"code":"invalid_arguments","hint":"Give at least one.","message":"There are no edits.","status":"error"}
         "from lib import price\n"
