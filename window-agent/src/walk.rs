@@ -43,8 +43,10 @@ fn build(folders: &[PathBuf], opened: &[PathBuf], heeds_git: bool) -> impl Itera
     walk.into_iter().flatten().flatten()
 }
 
-fn is_made(folder: &Path) -> bool {
-    folder.file_name().is_some_and(|name| NEVER.iter().any(|never| name == *never))
+/// Whether a tool has made a folder, or it is hidden.
+pub(crate) fn is_made(folder: &Path) -> bool {
+    let is_hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
+    folder.file_name().is_some_and(|name| is_hidden(name) || NEVER.iter().any(|never| name == *never))
         || [CACHE_MARK, PYTHON_MARK].iter().any(|mark| folder.join(mark).exists())
 }
 

@@ -1,5 +1,6 @@
 //! What the servers find wrong: asked for where they can be asked, otherwise as they told it.
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use super::editor::View;
 use super::lsp::{self, Diagnostic};
 use super::server::documents::Snapshot;
 use super::server::{Ask, Server};
+use super::servers::root_of;
 use super::{
     CodeIndex, Freshness, Subject, ask_settled, closing, files, freshness_of, server_error, wait_settled,
 };
@@ -24,8 +26,8 @@ use crate::workspace::Workspace;
 const N_AT_ONCE: usize = 8;
 /// Files that are looked at to learn which languages a project is in.
 const MAX_COUNTED: usize = 20_000;
-/// Languages that a project is checked in.
-const MAX_LANGUAGES: usize = 3;
+/// Projects that are checked, each of one language and with a root of its own; fewer than servers may run at once.
+const MAX_PROJECTS: usize = 6;
 /// For a project in languages that the table does not know.
 const NO_LANGUAGE: &str =
     "`baton servers list` shows which files have one; an entry in servers.json adds a server for others.";
@@ -93,11 +95,17 @@ impl CodeIndex {
             notes: Vec::new(),
         };
         let mut by_editor = None;
-        for subject in self.examples(workspace, deadline).await? {
+        let (examples, n_left_out) = self.examples(workspace, deadline).await?;
+        if n_left_out > 0 {
+            let why = format!("{n_left_out} more projects in the window's folders were not checked");
+            problems.notes.push(format!("{why}: name a file_path for them."));
+            problems.freshness = Freshness::Incomplete(why);
+        }
+        for subject in examples {
             match self.server_for(&subject) {
                 Ok(_) if subject.view.is_served => by_editor = self.inner.editor.as_ref(),
                 Ok(_) => {}
-                Err(why) if problems.notes.len() < MAX_LANGUAGES => problems.notes.push(why),
+                Err(why) if problems.notes.len() < MAX_PROJECTS => problems.notes.push(why),
                 Err(_) => {}
             }
         }
@@ -141,37 +149,43 @@ impl CodeIndex {
         Ok(problems)
     }
 
-    /// One file for each language that the project is in, the most frequent ones.
+    /// One file for each project of each language in the window's folders, those with most files, and how many projects
+    /// are left out.
     pub(super) async fn examples(
         &self,
         workspace: &Workspace,
         deadline: Instant,
-    ) -> Result<Vec<Subject>, ToolError> {
+    ) -> Result<(Vec<Subject>, usize), ToolError> {
         let (index, workspace) = (self.clone(), workspace.clone());
         let found = tokio::task::spawn_blocking(move || {
-            let mut counted: Vec<(usize, String, PathBuf, PathBuf)> = Vec::new();
+            let mut roots: HashMap<(String, PathBuf), PathBuf> = HashMap::new();
+            // By server and root: files, one of them, its folder in the window.
+            let mut counted: BTreeMap<(String, PathBuf), (usize, PathBuf, PathBuf)> = BTreeMap::new();
             for folder in workspace.folders() {
                 for path in walk::files(std::slice::from_ref(&folder.path)).take(MAX_COUNTED) {
                     let specs = index.table().specs();
-                    let language = specs.iter().find_map(|spec| spec.language_of(&path));
-                    let Some(language) = language.map(str::to_owned) else { continue };
-                    match counted.iter_mut().find(|(_, known, _, _)| *known == language) {
-                        Some((count, _, _, _)) => *count += 1,
-                        None => counted.push((1, language, path, folder.path.clone())),
-                    }
+                    let spec = specs.iter().find(|spec| spec.language_of(&path).is_some());
+                    let Some((spec, parent)) = spec.zip(path.parent()) else { continue };
+                    let root = roots.entry((spec.name.clone(), parent.to_owned()));
+                    let root = root.or_insert_with(|| root_of(spec, &path, &folder.path)).clone();
+                    let known = counted.entry((spec.name.clone(), root));
+                    known.or_insert_with(|| (0, path, folder.path.clone())).0 += 1;
                 }
             }
-            counted.sort_by_key(|(count, _, _, _)| std::cmp::Reverse(*count));
-            let opened = counted.into_iter().take(MAX_LANGUAGES).filter_map(|(_, _, path, folder)| {
+            let mut counted: Vec<_> = counted.into_values().collect();
+            counted.sort_by_key(|(count, _, _)| std::cmp::Reverse(*count));
+            let n_left_out = counted.len().saturating_sub(MAX_PROJECTS);
+            let opened = counted.into_iter().take(MAX_PROJECTS).filter_map(|(_, path, folder)| {
                 Some(Subject { snapshot: files::read(&path).ok()?, folder, view: View::default() })
             });
-            opened.collect::<Vec<_>>()
+            (opened.collect::<Vec<_>>(), n_left_out)
         });
+        let (found, n_left_out) = found.await.map_err(|_| closing())?;
         let mut subjects = Vec::new();
-        for subject in found.await.map_err(|_| closing())? {
+        for subject in found {
             subjects.push(self.in_view(subject, deadline).await);
         }
-        Ok(subjects)
+        Ok((subjects, n_left_out))
     }
 
     async fn problems_of_project(

@@ -237,7 +237,7 @@ impl CodeIndex {
         let (mut servers, mut unsaved) = (self.started(), Unsaved::default());
         if servers.is_empty() || self.inner.editor.is_some() {
             let mut first = None;
-            for subject in self.examples(workspace, deadline).await? {
+            for subject in self.examples(workspace, deadline).await?.0 {
                 unsaved = subject.view.unsaved.clone();
                 if let Ok(server) = self.server_for(&subject)
                     && subject.view.is_served

@@ -203,7 +203,7 @@ impl ServerSpec {
 
 /// The outermost folder with a marker, not outside the window's folder; without any marker that folder itself.
 /// Outermost, because references from one package of a repository to another count.
-fn root_of(spec: &ServerSpec, file: &Path, folder: &Path) -> PathBuf {
+pub(super) fn root_of(spec: &ServerSpec, file: &Path, folder: &Path) -> PathBuf {
     let has_marker = |dir: &&Path| spec.markers.iter().any(|marker| dir.join(marker).exists());
     let inside = file.ancestors().skip(1).take_while(|dir| dir.starts_with(folder));
     inside.filter(has_marker).last().unwrap_or(folder).to_owned()

@@ -3,9 +3,9 @@
 //! Folders are watched one by one, so that what tools have made costs nothing. A call makes sure that it has seen
 //! everything by a file of its own in a watched folder: when the change of that file arrives, so has all before it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +16,7 @@ use tokio::sync::{Notify, oneshot};
 use tracing::{debug, warn};
 
 use super::server::{ChangeKind, FileChange};
-use crate::walk::{walk, walk_ignored_too};
+use crate::walk::{is_made, walk, walk_ignored_too};
 
 /// Folders that are watched; inotify's usual limit is several times as high, and others need some too.
 const MAX_WATCHED: usize = 20_000;
@@ -30,8 +30,9 @@ const LOOK_BACK: Duration = Duration::from_secs(1);
 #[derive(Default)]
 struct State {
     changes: BTreeMap<PathBuf, ChangeKind>,
-    /// The files that there are, as far as is known: a file that is moved onto one of them changes it.
-    files: BTreeSet<PathBuf>,
+    /// The files that there are, as far as is known, as they were last seen: a file that is moved onto one of them
+    /// changes it.
+    files: BTreeMap<PathBuf, Seen>,
     new_folders: Vec<PathBuf>,
     barriers: HashMap<PathBuf, oneshot::Sender<()>>,
     /// The kernel dropped changes.
@@ -44,15 +45,23 @@ struct Shared {
     changed: Arc<Notify>,
 }
 
+/// Last change and length.
+type Seen = Option<(SystemTime, u64)>;
+
+fn seen(metadata: std::io::Result<std::fs::Metadata>) -> Seen {
+    let metadata = metadata.ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
 impl State {
     fn note(&mut self, path: PathBuf, kind: ChangeKind) {
-        let is_known = self.files.contains(&path);
+        let is_known = self.files.contains_key(&path);
         match kind {
             ChangeKind::Deleted => {
                 // Of a folder that is moved away nothing more is told than that.
-                let inside = self.files.range(path.clone()..).skip_while(|file| **file == path);
-                let inside: Vec<PathBuf> =
-                    inside.take_while(|file| file.starts_with(&path)).cloned().collect();
+                let inside = self.files.range(path.clone()..).map(|(file, _)| file);
+                let inside = inside.take_while(|file| file.starts_with(&path)).filter(|file| **file != path);
+                let inside: Vec<PathBuf> = inside.cloned().collect();
                 for file in inside {
                     self.files.remove(&file);
                     merge(&mut self.changes, file, kind);
@@ -60,9 +69,13 @@ impl State {
                 self.files.remove(&path);
                 merge(&mut self.changes, path, kind);
             }
-            ChangeKind::Created if is_known => merge(&mut self.changes, path, ChangeKind::Changed),
-            _ => {
-                self.files.insert(path.clone());
+            ChangeKind::Created | ChangeKind::Changed => {
+                let now = std::fs::metadata(&path);
+                // A folder is none of the files, but the start of their names.
+                if !now.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
+                    self.files.insert(path.clone(), seen(now));
+                }
+                let kind = if is_known { ChangeKind::Changed } else { kind };
                 merge(&mut self.changes, path, kind);
             }
         }
@@ -83,7 +96,7 @@ pub struct Watch {
     last_barrier: AtomicU64,
     folders: Vec<PathBuf>,
     /// Not everything is watched, so everything is looked at before each call.
-    scan: Option<Mutex<SystemTime>>,
+    is_partial: AtomicBool,
 }
 
 impl Watch {
@@ -101,45 +114,37 @@ impl Watch {
             }
         })?;
         watcher.watch(&barriers, RecursiveMode::NonRecursive)?;
-        let mut watch = Self {
+        let watch = Self {
             shared,
             watcher: Mutex::new(watcher),
             barriers,
             last_barrier: AtomicU64::new(0),
             folders: folders.to_vec(),
-            scan: None,
+            is_partial: AtomicBool::new(false),
         };
-        let is_whole = watch.walk(folders, since - LOOK_BACK);
-        // What is younger than that may be new or not; a server that reads the folders now knows it either way.
-        for kind in watch.shared.state().changes.values_mut() {
-            if *kind == ChangeKind::Created {
-                *kind = ChangeKind::Changed;
-            }
-        }
-        if !is_whole {
-            warn!("not all folders can be watched; they are looked through before each call");
-            watch.scan = Some(Mutex::new(SystemTime::now() - LOOK_BACK));
-        }
+        watch.walk(folders, Some(since - LOOK_BACK));
         Ok(watch)
     }
 
-    /// Watches all folders below, and notes files that are new or changed since. False when some are not watched.
-    fn walk(&self, folders: &[PathBuf], since: SystemTime) -> bool {
-        let (mut watched, mut is_whole) = (HashSet::new(), true);
+    /// Watches all folders below, and notes files that are new or changed; the first time those that changed since.
+    fn walk(&self, folders: &[PathBuf], since: Option<SystemTime>) {
+        let mut watched = HashSet::new();
         for entry in walk(folders, &self.folders) {
             if is_folder(&entry) {
                 let is_watched = watched.len() < MAX_WATCHED && self.watch(entry.path());
-                is_whole &= is_watched || !entry.path().exists();
+                if !is_watched && entry.path().exists() && !self.is_partial.swap(true, Ordering::Relaxed) {
+                    warn!("not all folders can be watched; they are looked through before each call");
+                }
                 watched.insert(entry.into_path());
             } else {
-                self.note_if_young(entry, since);
+                self.note_if_changed(entry, since);
             }
         }
         // Sources can be made, too, and others use them.
         let mut n_ignored = 0;
         for entry in walk_ignored_too(folders, &self.folders) {
             if !is_folder(&entry) {
-                self.note_if_young(entry, since);
+                self.note_if_changed(entry, since);
             } else if !watched.contains(entry.path()) {
                 n_ignored += 1;
                 if n_ignored > MAX_IGNORED || !self.watch(entry.path()) {
@@ -147,7 +152,6 @@ impl Watch {
                 }
             }
         }
-        is_whole
     }
 
     fn watch(&self, folder: &Path) -> bool {
@@ -155,15 +159,19 @@ impl Watch {
         watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
     }
 
-    fn note_if_young(&self, file: DirEntry, since: SystemTime) {
-        let is_young = |metadata: std::fs::Metadata| metadata.modified().is_ok_and(|at| at >= since);
-        let is_young = file.metadata().is_ok_and(is_young);
+    fn note_if_changed(&self, file: DirEntry, since: Option<SystemTime>) {
+        let now = seen(file.metadata().map_err(std::io::Error::other));
         let mut state = self.shared.state();
-        if is_young {
-            state.note(file.into_path(), ChangeKind::Created);
-        } else {
-            state.files.insert(file.into_path());
-        }
+        let before = state.files.insert(file.path().to_owned(), now);
+        let kind = match (before, since) {
+            (Some(before), _) if before == now => return,
+            (Some(_), _) => ChangeKind::Changed,
+            (None, None) => ChangeKind::Created,
+            // It may be new or not; a server that reads the folders now knows it either way.
+            (None, Some(since)) if now.is_some_and(|(modified, _)| modified >= since) => ChangeKind::Changed,
+            (None, Some(_)) => return,
+        };
+        merge(&mut state.changes, file.into_path(), kind);
     }
 
     /// Everything that changed, up to now. Blocks as long as the kernel takes, some 0.2 ms.
@@ -176,26 +184,23 @@ impl Watch {
             let mut state = self.shared.state();
             (std::mem::take(&mut state.new_folders), std::mem::take(&mut state.is_torn))
         };
-        if is_torn || !new_folders.is_empty() || self.scan.is_some() {
+        let looks_everywhere = is_torn || self.is_partial.load(Ordering::Relaxed);
+        if looks_everywhere || !new_folders.is_empty() {
             let watch = self.clone();
-            let _ = tokio::task::spawn_blocking(move || watch.look(&new_folders, is_torn)).await;
+            let _ = tokio::task::spawn_blocking(move || watch.look(&new_folders, looks_everywhere)).await;
         }
         std::mem::take(&mut self.shared.state().changes).into_iter().collect()
     }
 
-    fn look(&self, new_folders: &[PathBuf], is_torn: bool) {
-        // What is in a new folder came before the folder was watched.
-        self.walk(new_folders, SystemTime::UNIX_EPOCH);
-        let since = match &self.scan {
-            _ if is_torn => SystemTime::UNIX_EPOCH,
-            None => return,
-            Some(last) => {
-                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-                std::mem::replace(&mut *last, SystemTime::now() - LOOK_BACK)
-            }
-        };
-        self.walk(&self.folders, since);
-        let known = self.shared.state().files.clone();
+    fn look(&self, new_folders: &[PathBuf], everywhere: bool) {
+        // What is in a new folder came before the folder was watched. One that a tool has made is none of ours.
+        let new: Vec<PathBuf> = new_folders.iter().filter(|folder| !is_made(folder)).cloned().collect();
+        self.walk(&new, None);
+        if !everywhere {
+            return;
+        }
+        self.walk(&self.folders, None);
+        let known: Vec<PathBuf> = self.shared.state().files.keys().cloned().collect();
         for gone in known.into_iter().filter(|file| !file.exists()) {
             self.shared.state().note(gone, ChangeKind::Deleted);
         }
@@ -316,12 +321,17 @@ mod tests {
         assert_eq!(names(&root, watch.changes().await), ["Deleted c.py"]);
         std::fs::rename(root.join("node_modules/away"), root.join("new")).unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Created new", "Created new/inner/b.py"]);
-        std::fs::remove_file(root.join("new/inner/b.py")).unwrap();
-        watch.shared.state().changes.clear();
-        watch.shared.state().files.insert(root.join("gone.py"));
+        watch.shared.state().files.insert(root.join("gone.py"), None);
         watch.shared.state().is_torn = true;
         let changes = names(&root, watch.changes().await);
-        assert!(changes.contains(&"Deleted gone.py".to_owned()), "{changes:?}");
+        assert_eq!(changes, ["Deleted gone.py"], "what is as it was is not told");
+        std::fs::create_dir_all(root.join("more/node_modules/y")).unwrap();
+        std::fs::create_dir(root.join(".hidden")).unwrap();
+        std::fs::write(root.join("more/node_modules/y/z.js"), "").unwrap();
+        assert_eq!(names(&root, watch.changes().await), ["Created .hidden", "Created more"]);
+        watch.is_partial.store(true, Ordering::Relaxed);
+        std::fs::write(root.join("out/z.py"), "22").unwrap();
+        assert_eq!(names(&root, watch.changes().await), ["Changed out/z.py"], "looked at, too");
     }
 
     #[tokio::test]

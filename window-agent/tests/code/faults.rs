@@ -425,3 +425,30 @@ async fn no_server_outlives_an_agent_that_is_killed() {
     agent.wait().unwrap();
     until("it is gone", || place.server_pids("ty").is_empty()).await;
 }
+
+/// Two projects of one language beside each other, and another language.
+#[tokio::test]
+async fn problems_of_all_projects_of_a_window_are_told() {
+    let package = |name: &str| {
+        format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n")
+    };
+    let (one, two) = (package("one"), package("two"));
+    let place = Place::new(&[
+        ("one/Cargo.toml", &one),
+        ("one/src/lib.rs", "pub fn f() -> u32 { \"no\" }\n"),
+        ("two/Cargo.toml", &two),
+        ("two/src/lib.rs", "pub fn f() -> u32 { \"no\" }\n"),
+        ("a.ts", "export const x: number = 1;\n"),
+        ("b.js", "export const y = 1;\n"),
+        ("c.tsx", "export const z = 1;\n"),
+        ("d.py", "x: int = 'no'\n"),
+    ]);
+    let answer = place.ok("lcp_get_diagnostics", json!({"severity": "error", "timeout": 120})).await;
+    let files = answer["data"].as_array().unwrap().iter().map(|entry| entry["file"].as_str().unwrap());
+    let files: std::collections::BTreeSet<&str> = files.collect();
+    assert_eq!(
+        files.into_iter().collect::<Vec<_>>(),
+        ["d.py", "one/src/lib.rs", "two/src/lib.rs"],
+        "{answer}"
+    );
+}
