@@ -23,6 +23,24 @@ use crate::workspace::Workspace;
 /// Folders with the code of others, inside of projects.
 const OF_OTHERS: [&str; 3] = ["node_modules", "site-packages", "dist-packages"];
 
+/// Words before the path of another file.
+const LEAD_TO_PATHS: [&str; 12] = [
+    "export",
+    "forward",
+    "from",
+    "import",
+    "include",
+    "include_once",
+    "load",
+    "part",
+    "require",
+    "require_once",
+    "require_relative",
+    "use",
+];
+/// Where a file is defined as a whole.
+const START_OF_FILE: Position = Position { line: 0, character: 0 };
+
 /// What is renamed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
@@ -55,13 +73,14 @@ impl CodeIndex {
         let defined = defined.unwrap_or_default();
         let ours = defined.iter().find_map(|location| {
             let path = lsp::path(&location.uri).filter(|path| is_ours(workspace, path))?;
-            Some((path, location.range.start.line))
+            Some((path, location.range.start))
         });
         if ours.is_none() && !defined.is_empty() {
             return Err(of_others(&target.name, &defined[0].uri));
         }
-        let here = (own.clone(), target.position.line);
-        let (file, line) = if target.is_use { ours.unwrap_or(here) } else { here };
+        let here = (own.clone(), target.position);
+        let (file, start) = if target.is_use { ours.unwrap_or(here) } else { here };
+        let line = start.line;
         let last = symbols::last_name(&target.name);
         let beside = match file == *own {
             true => None,
@@ -71,7 +90,11 @@ impl CodeIndex {
         let found = symbols::named_on(all, line, last);
         let kind = found.as_ref().map(|found| found.symbol.kind);
         let language = self.table().language_of(own);
-        let is_path = is_in_path(outline.text(), target.position);
+        let is_named_there =
+            found.as_ref().is_some_and(|found| found.symbol.name_range.start == START_OF_FILE);
+        let is_file = file != *own && start == START_OF_FILE && !is_named_there;
+        let is_path = before_quote(outline.text(), target.position)
+            .is_some_and(|before| is_file || is_of_import(before));
         let problem = match is_path {
             true => problem_of_path(new_name),
             false => problem_of(new_name, last, language, kind),
@@ -127,15 +150,25 @@ static RESERVED: LazyLock<Vec<Reserved>> = LazyLock::new(|| {
         .expect("invariant: reserved.json is read by a test of this file")
 });
 
-/// Whether a place is in quotes without spaces, as the path of an import: what is renamed there is a file.
-fn is_in_path(text: &Text, place: Position) -> bool {
+/// What stands on its line before the quotes without spaces that a place is in; none when it is in no such ones.
+fn before_quote(text: &Text, place: Position) -> Option<&str> {
     let start = text.offset(Position { line: place.line, character: 0 }, Encoding::Utf32);
     let (before, after) =
         text.line(place.line as usize).split_at(text.offset(place, Encoding::Utf32) - start);
-    let is_end = |sign: &char| sign.is_whitespace() || matches!(sign, '\'' | '"');
-    let quote = before.chars().rev().find(is_end).filter(|sign| !sign.is_whitespace());
-    let is_open = |quote: char| before.matches(quote).count() % 2 == 1;
-    quote.is_some_and(is_open) && after.chars().find(is_end) == quote
+    let is_end = |sign: char| sign.is_whitespace() || matches!(sign, '\'' | '"');
+    let (at, quote) = before.char_indices().rev().find(|(_, sign)| is_end(*sign))?;
+    let is_open = !quote.is_whitespace() && before.matches(quote).count() % 2 == 1;
+    (is_open && after.chars().find(|sign| is_end(*sign)) == Some(quote)).then(|| &before[..at])
+}
+
+/// Whether quotes that come next are of the path of an import: what is renamed there is a file.
+fn is_of_import(before: &str) -> bool {
+    let is_between = |sign: char| !search::is_word(sign);
+    let first = before.split(is_between).find(|word| !word.is_empty());
+    let called = before.trim_end().trim_end_matches('(').trim_end();
+    let last = called.rsplit(is_between).next();
+    first.is_some_and(|word| matches!(word, "import" | "include"))
+        || last.is_some_and(|word| LEAD_TO_PATHS.contains(&word))
 }
 
 /// Likewise for a file.
@@ -205,13 +238,34 @@ mod tests {
 
     #[test]
     fn an_import_has_a_path() {
-        let is_path = |line: &str| {
+        let before = |line: &str| {
             let character = line.chars().position(|sign| sign == 'n').unwrap() as u32;
-            is_in_path(&Text::new(format!("x\n{line}\n")), Position { line: 1, character })
+            let text = Text::new(format!("x\n{line}\n"));
+            before_quote(&text, Position { line: 1, character }).map(str::to_owned)
         };
-        assert!(is_path("import a from './ä/n';") && is_path("use(\"n\")"));
+        assert_eq!(before("ä(\"n\")").as_deref(), Some("ä("));
         for line in ["n", "f('a',n,'b')", "f('a', n, 'b')", "'a n'", "'n b'", "'n\"", "it's n"] {
-            assert!(!is_path(line), "{line}");
+            assert_eq!(before(line), None, "{line}");
+        }
+        for line in [
+            "import a from './ä/",
+            "import './",
+            "export * from '",
+            "} from '",
+            "a = require('",
+            "await import( '",
+            "#include \"",
+            "# include \"",
+            "import shop \"",
+            "require_relative '",
+            "@import url(\"",
+        ] {
+            assert!(is_of_import(&line[..line.find(['\'', '"']).unwrap()]), "{line}");
+        }
+        for before in
+            ["", "print(f", "x: ", "def f(x: ", "export const a: ", "a.b(", "form", "reimport(", "важно"]
+        {
+            assert!(!is_of_import(before), "{before}");
         }
         assert!(problem_of_path("./a-b/c.js").is_none());
         assert!(["", " ", "a'b", "a\nb"].iter().all(|bad| problem_of_path(bad).is_some()));

@@ -339,6 +339,20 @@ async fn a_new_name_must_be_one() {
 }
 
 #[tokio::test]
+async fn a_name_in_quotes_is_no_path() {
+    let main = "from lib import Foo\nfrom other import Bar\n\nx: \"Foo\"\ny: \"Bar\"\nprint(f\"{Foo}\")\n";
+    let files = [("lib.py", "class Foo: ...\n"), ("other.py", "Bar = int\n"), ("main.py", main)];
+    let place = Place::new(&files);
+    for (name, line, file) in [("Foo", 4, "lib.py"), ("Bar", 5, "other.py"), ("Foo", 6, "lib.py")] {
+        let arguments = |new_name: &str| json!({"symbol_name": name, "context_file": "main.py", "line": line, "new_name": new_name, "timeout": TIMEOUT});
+        let refused = place.call("lcp_rename", arguments("my-dec")).await;
+        assert_eq!(refused["code"], "invalid_name", "{name} on line {line}: {refused}");
+        let preview = place.ok("lcp_rename", arguments("Other")).await;
+        assert_eq!(preview["defined_at"], format!("{file}:1"), "{name} on line {line}: {preview}");
+    }
+}
+
+#[tokio::test]
 async fn candidates_are_paths_as_answers_have_them() {
     let place = Place::new(&[
         ("x/same.py", "def f(): ...\n"),
