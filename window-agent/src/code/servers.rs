@@ -49,6 +49,9 @@ pub struct ServerSpec {
     /// Whether its answers leave out references, so that each place of the name is asked about too.
     #[serde(default)]
     pub leaves_out_references: bool,
+    /// How long it takes to put a new file into its project, in milliseconds; until then it is a project of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regroups_after_ms: Option<u64>,
     /// Whether a file that changes on disk counts only when it is opened.
     #[serde(default)]
     pub reads_only_opened: bool,

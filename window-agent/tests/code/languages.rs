@@ -70,6 +70,7 @@ async fn offers(place: &Place, language: &Language) -> Vec<bool> {
             Value::Array(all) => !all.is_empty(),
             _ => false,
         };
+
         offers.push(has);
     }
     offers

@@ -332,6 +332,13 @@ impl Task {
             }
             self.reads_until = Some((Instant::now() + BY_ITSELF, own.len()));
         }
+        let comes_or_goes = own.iter().filter(|(_, kind)| *kind != ChangeKind::Changed).count();
+        if let Some(ms) = self.choice.spec.regroups_after_ms.filter(|_| comes_or_goes > 0) {
+            let until = Instant::now() + Duration::from_millis(ms);
+            if self.reads_until.is_none_or(|(later, _)| later < until) {
+                self.reads_until = Some((until, comes_or_goes));
+            }
+        }
         let mut saved = Vec::new();
         for (path, _) in own.iter().filter(|(_, kind)| *kind != ChangeKind::Deleted).take(MAX_CHANGED) {
             if let Ok(snapshot) = files::read(path) {
