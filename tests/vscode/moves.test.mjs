@@ -145,6 +145,35 @@ test('a file is created with a text and another one deleted', async () => {
     assert.deepEqual(onDisk(), after);
 });
 
+test('an edit that does not tell what it does to files is refused', async () => {
+    write('shy.properties', 'shy=1\n');
+    const wish = { symbol_name: 'shy', context_file: 'shy.properties', new_name: 'hidden' };
+    const before = onDisk();
+    const refused = await client.call('lcp_rename', { timeout, ...wish });
+    assert.equal(refused.code, 'server_refused', JSON.stringify(refused));
+    assert.match(refused.message, /does not tell what the change does to files/);
+    assert.deepEqual(onDisk(), before);
+    const { after } = await make('lcp_rename', { ...wish, new_name: 'seen' });
+    assert.deepEqual([after['seen.properties'], 'shy.properties' in after], ['seen=1\n', false]);
+});
+
+test('what the user types while a change is worked out is not written over', async () => {
+    // Where nothing is unsaved a text that VS Code has otherwise is changed on disk.
+    await window.command('File: Save All Files');
+    await until('it is saved', () => onDisk()['store.ts'].includes('fresh'));
+    write('typing.properties', 'typing=1\n');
+    const wish = { symbol_name: 'typing', context_file: 'typing.properties', new_name: 'typed' };
+    const preview = await ok('lcp_rename', wish);
+    // From now on the provider types.
+    write('now', '');
+    const before = onDisk();
+    const refused = await client.call('lcp_rename', { timeout, ...wish, apply: preview.token });
+    assert.equal(refused.code, 'changed_meanwhile', JSON.stringify(refused));
+    assert.deepEqual(onDisk(), before);
+    const outline = await ok('lcp_read_symbol', { symbol_name: 'typing', file_path: 'typing.properties' });
+    assert.match(JSON.stringify(outline.data), /typing=1 meanwhile/);
+});
+
 test('a folder gets another name, and a text in it is changed', async () => {
     write('holder.properties', 'holder=1\n');
     fs.mkdirSync(at('box'));

@@ -277,13 +277,17 @@ interface FileEntry {
 }
 
 /**
- * What an edit does, in order. VS Code tells extensions its texts alone, so the rest is looked up inside; and where an
+ * What an edit does, in order. VS Code tells extensions its texts alone, so the rest is looked up inside, and an edit
+ * that hides it is refused: a file that does not move along with the texts would break them. Where an
  * edit comes from a command the texts stand after everything else, wherever they stood. What is edited is what is
  * there: a file that gets its name by the edit is edited afterwards, any other before.
  */
 function steps(edit: vscode.WorkspaceEdit): object[] {
     const inside = edit as unknown as { _allEntries?(): FileEntry[] };
-    const entries = (inside._allEntries?.() ?? []).filter(({ from, to }) => from !== undefined || to !== undefined);
+    if (typeof inside._allEntries !== 'function') {
+        throw new Error('This version of VS Code does not tell what the change does to files. Make the change in VS Code.');
+    }
+    const entries = inside._allEntries().filter(({ from, to }) => from !== undefined || to !== undefined);
     const created = entries.filter(({ from }) => from === undefined);
     const moved = entries.filter(({ from }) => from !== undefined);
     const texts = edit.entries().map(([uri, edits]) => ({ uri, step: { textDocument: { uri: plain(uri) }, edits: edits.map((one) => plain(one)) } }));

@@ -1,7 +1,9 @@
 // A language whose renames move files; some names stand for other operations.
 'use strict';
+const fs = require('node:fs');
 const vscode = require('vscode');
 
+const allEntries = vscode.WorkspaceEdit.prototype._allEntries;
 const selector = { language: 'properties' };
 
 exports.activate = (context) => {
@@ -14,9 +16,21 @@ exports.activate = (context) => {
             },
         }),
         vscode.languages.registerRenameProvider(selector, {
-            provideRenameEdits(document, position, newName) {
+            async provideRenameEdits(document, position, newName) {
                 const edit = new vscode.WorkspaceEdit();
                 const beside = (name) => vscode.Uri.joinPath(document.uri, '..', name);
+                vscode.WorkspaceEdit.prototype._allEntries = allEntries;
+                if (newName === 'hidden') {
+                    // As in a version of VS Code without that function; VS Code itself still needs it for this edit.
+                    edit._allEntries = allEntries;
+                    vscode.WorkspaceEdit.prototype._allEntries = undefined;
+                }
+                if (newName === 'typed' && fs.existsSync(beside('now').fsPath)) {
+                    // The user types meanwhile.
+                    const typing = new vscode.WorkspaceEdit();
+                    typing.insert(document.uri, document.lineAt(0).range.end, ' meanwhile');
+                    await vscode.workspace.applyEdit(typing);
+                }
                 if (newName === 'filled') {
                     edit.createFile(beside('filled.properties'), { contents: Buffer.from('filled=1\n') });
                     return edit;

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::files::{self, FileError};
 use super::lsp::{self, Diagnostic};
-use super::plan::Plan;
+use super::plan::{FileEdit, Plan};
 use super::server::documents::{Snapshot, Stamp};
 use super::server::{Ask, Server};
 use super::text::{Encoding, Text};
@@ -208,7 +208,7 @@ impl CodeEditor {
     }
 
     /// Makes changes in VS Code, all or none. False when VS Code has another text of a file than we know, although
-    /// its user changed nothing.
+    /// its user changed nothing, also not since the files were looked at.
     pub async fn apply(&self, plan: &Plan, unsaved: &Unsaved) -> Result<bool, ToolError> {
         let files = plan.edits.iter().filter_map(|edit| {
             Some(CodeFileEdits {
@@ -230,7 +230,7 @@ impl CodeEditor {
         let applied = self.shim.ask::<ApplyInEditor>(edits).await;
         let applied = applied.map_err(|error| gone(&error))?;
         if let Some(path) = applied.changed {
-            if unsaved.all().is_empty() {
+            if unsaved.all().is_empty() && !self.is_being_changed(plan, Path::new(&path)).await? {
                 return Ok(false);
             }
             let message = format!("{path} changed meanwhile; nothing was changed.");
@@ -246,10 +246,29 @@ impl CodeEditor {
     }
 }
 
+impl CodeEditor {
+    /// Whether the user has by now changed one of the plan's files without saving it. `other`: the one of which
+    /// VS Code has another text.
+    async fn is_being_changed(&self, plan: &Plan, other: &Path) -> Result<bool, ToolError> {
+        let is_it = |edit: &&FileEdit| edit.from.as_deref() == Some(other);
+        let Some(edit) = plan.edits.iter().find(is_it) else { return Ok(true) };
+        let opening = self.shim.ask::<OpenInEditor>(of_text(other, edit.old.as_str()));
+        let opened = opening.await.map_err(|error| gone(&error))?;
+        // One that is not current is listed, although nobody changed it.
+        let is_unsaved = |path: &Path| opened.is_current || path != other;
+        let mut unsaved = opened.unsaved.iter().map(|text| Path::new(&text.path));
+        Ok(unsaved.any(|path| is_unsaved(path) && plan.has(path)))
+    }
+}
+
 /// A file as the disk has it, for VS Code to open; whatever its line ends are.
 pub(super) fn on_disk(snapshot: &Snapshot) -> CodeFile {
-    let text = snapshot.text.as_str().replace("\r\n", "\n").replace('\r', "\n");
-    CodeFile { path: snapshot.path.display().to_string(), hash: hash(&text) }
+    of_text(&snapshot.path, snapshot.text.as_str())
+}
+
+fn of_text(path: &Path, text: &str) -> CodeFile {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    CodeFile { path: path.display().to_string(), hash: hash(&text) }
 }
 
 fn to_edit(text: &Text, span: &std::ops::Range<usize>, new: &str) -> CodeEdit {

@@ -100,6 +100,12 @@ impl Plan {
         self.edits.is_empty() && self.folders.is_empty()
     }
 
+    /// Whether something is done to a file, by the name that it has now.
+    pub fn has(&self, path: &Path) -> bool {
+        self.edits.iter().any(|edit| edit.from.as_deref() == Some(path))
+            || self.folders.iter().any(|folder| path.starts_with(&folder.from))
+    }
+
     /// Stands for all of it, and for what it is made of.
     pub fn token(&self) -> String {
         let all = self.edits.iter().map(|edit| (&edit.from, &edit.to, edit.old.as_str(), &edit.new));
