@@ -77,7 +77,10 @@ struct Inner {
     table: OnceLock<Table>,
     servers: Mutex<HashMap<(String, PathBuf), Running>>,
     /// What the processes of all servers carry, and who ends them when we are killed.
-    mark: OnceLock<(String, Option<Sentinel>)>,
+    mark: OnceLock<String>,
+    sentinel: OnceLock<Sentinel>,
+    /// When a file was asked about first.
+    began: OnceLock<SystemTime>,
     /// Held while changes are handed on, so that no call overtakes them.
     watching: tokio::sync::Mutex<Watching>,
 }
@@ -164,6 +167,8 @@ impl CodeIndex {
             table: OnceLock::new(),
             servers: Mutex::default(),
             mark: OnceLock::new(),
+            sentinel: OnceLock::new(),
+            began: OnceLock::new(),
             watching: tokio::sync::Mutex::new(Watching::Off),
         };
         Self { inner: Arc::new(inner) }
@@ -192,6 +197,7 @@ impl CodeIndex {
         given: &str,
         deadline: Instant,
     ) -> Result<Subject, ToolError> {
+        self.inner.began.get_or_init(SystemTime::now);
         let path = workspace.resolve_file(given).await?;
         let folder =
             workspace.folders().iter().map(|folder| &folder.path).find(|folder| path.starts_with(folder));
@@ -263,11 +269,19 @@ impl CodeIndex {
     }
 
     fn spawn(&self, choice: Choice) -> Server {
-        let (mark, _) = self.inner.mark.get_or_init(|| {
+        let mark = self.inner.mark.get_or_init(|| {
             let mark = format!("servers-{}", uuid::Uuid::new_v4().simple());
-            // A server that is busy, or deaf, does not see that its client has gone.
-            let sentinel = Sentinel::spawn(&mark);
-            (mark, sentinel.inspect_err(|error| tracing::warn!(%error, "no sentinel")).ok())
+            // A server that is busy, or deaf, does not see that its client has gone. Beside its start, which it would
+            // hold up.
+            let (inner, beginning) = (Arc::downgrade(&self.inner), mark.clone());
+            tokio::spawn(async move {
+                match (Sentinel::spawn(&beginning), inner.upgrade()) {
+                    (Ok(sentinel), Some(inner)) => drop(inner.sentinel.set(sentinel)),
+                    (Err(error), _) => tracing::warn!(%error, "no sentinel"),
+                    (Ok(_), None) => {}
+                }
+            });
+            mark
         });
         Server::spawn(choice, mark)
     }
@@ -297,7 +311,10 @@ impl CodeIndex {
             | Watching::Impossible { folders } => Some(folders),
         };
         if known != Some(&folders) {
-            let (to_watch, since) = (folders.clone(), SystemTime::now());
+            // What changed since a server was first asked it may not have seen.
+            let is_first = matches!(*watching, Watching::Off);
+            let began = *self.inner.began.get_or_init(SystemTime::now);
+            let (to_watch, since) = (folders.clone(), if is_first { began } else { SystemTime::now() });
             let watch = tokio::task::spawn_blocking(move || Watch::open(&to_watch, since));
             *watching = Watching::Starting { folders: folders.clone(), watch };
         }

@@ -74,10 +74,11 @@ impl CodeIndex {
                 return Ok(Outline { subject, symbols, source, freshness });
             }
         };
+        let symbols = ask_symbols(&server, &subject, deadline).await?;
+        // Only now: a server that starts has enough to do, and the file's own text came along.
         if !subject.view.is_served {
             self.sync(workspace, None).await;
         }
-        let symbols = ask_symbols(&server, &subject, deadline).await?;
         let freshness = subject.freshness(Freshness::Settled);
         Ok(Outline { symbols, source: Source::Server(server.name), freshness, subject })
     }
