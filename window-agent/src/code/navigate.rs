@@ -63,6 +63,14 @@ pub struct Spots {
     pub freshness: Freshness,
 }
 
+impl Spots {
+    /// What a server told of a symbol.
+    fn of(target: Target, server: Server, all: Vec<Spot>, freshness: Freshness) -> Self {
+        let (symbol, is_corrected) = (target.name, target.is_corrected);
+        Self { all, symbol, is_corrected, server: server.name, freshness }
+    }
+}
+
 /// Who calls whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -87,13 +95,7 @@ impl CodeIndex {
         let found = lsp::locations(&answered.result).into_iter().map(|at| (at, Found::default())).collect();
         let all = spots(found, encoding, &outline.subject.view.unsaved).await?;
         let freshness = outline.subject.freshness(freshness);
-        Ok(Spots {
-            all,
-            symbol: target.name,
-            is_corrected: target.is_corrected,
-            server: server.name,
-            freshness,
-        })
+        Ok(Spots::of(target, server, all, freshness))
     }
 
     /// What the server tells of a symbol: its type and its description.
@@ -107,16 +109,7 @@ impl CodeIndex {
         let ask = about("textDocument/hover", &outline.subject, target.position, json!({}));
         let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
         let text = marked(&answered.result["contents"]).trim_end().to_owned();
-        Ok((
-            text,
-            Spots {
-                all: Vec::new(),
-                symbol: target.name,
-                is_corrected: target.is_corrected,
-                server: server.name,
-                freshness,
-            },
-        ))
+        Ok((text, Spots::of(target, server, Vec::new(), freshness)))
     }
 
     /// Who calls a function, or whom it calls.
@@ -162,13 +155,7 @@ impl CodeIndex {
         name_holders(workspace, &server, &outline, &mut found, deadline).await;
         let all = spots(found, encoding, &outline.subject.view.unsaved).await?;
         let freshness = outline.subject.freshness(freshness);
-        Ok(Spots {
-            all,
-            symbol: target.name,
-            is_corrected: target.is_corrected,
-            server: server.name,
-            freshness,
-        })
+        Ok(Spots::of(target, server, all, freshness))
     }
 
     /// What can be asked for calls: all overloads of a function, of which only one has calls in it.
