@@ -59,10 +59,14 @@ pub(crate) async fn run_to_end(program: &Program) -> io::Result<std::process::Ou
     command.output().await
 }
 
-/// What a quick program prints on either stream; `None` when it cannot be run.
+/// What a quick program prints on either stream, standard output first; `None` when it cannot be run.
 #[expect(clippy::disallowed_methods, reason = "this is the file that spawns")]
-pub(crate) fn text_of(path: &Path, args: &[&OsStr]) -> Option<String> {
-    let output = std::process::Command::new(path).args(args).stdin(Stdio::null()).output().ok()?;
+pub(crate) fn text_of(path: &Path, args: &[&OsStr], cwd: Option<&Path>) -> Option<String> {
+    let mut command = std::process::Command::new(path);
+    if let Some(cwd) = cwd {
+        command.current_dir(cwd);
+    }
+    let output = command.args(args).stdin(Stdio::null()).output().ok()?;
     let text = [output.stdout, output.stderr].concat();
     Some(String::from_utf8_lossy(&text).into_owned())
 }

@@ -3,7 +3,7 @@
 //!
 //! In a command line `{installed}` stands for the folder that Baton installed the server into.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -230,29 +230,36 @@ fn find_program(spec: &ServerSpec, places: &Places, root: &Path, folder: &Path) 
             });
         }
         let path = which::which_in(parts.first()?, search.as_ref(), root).ok()?;
-        if !is_program(&path) {
-            return None;
-        }
+        let path = behind_rustup(path, root)?;
         let args = parts.drain(..).skip(1).map(OsString::from).collect();
         Some(Program { path, args, ..Program::default() })
     })
 }
 
-/// Whether there is a program: rustup puts a name on the search path for every component that it knows of, installed
-/// or not. It takes 10 ms to say so, at each call of a tool, so that what is there is remembered.
-fn is_program(path: &Path) -> bool {
-    static THERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-    let there = || THERE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (Ok(real), Some(name)) = (path.canonicalize(), path.file_stem()) else { return true };
-    if real.file_stem().is_none_or(|real| real != "rustup") || there().contains(path) {
-        return true;
+/// The program that a name on the search path stands for. rustup puts one there for every component that it knows of,
+/// installed or not, which asks at each start what the toolchain of the project is; the program itself starts sooner.
+/// `None` when neither that toolchain nor the default one has it. Asking takes 10 ms, so that what was found is
+/// remembered.
+fn behind_rustup(path: PathBuf, root: &Path) -> Option<PathBuf> {
+    static FOUND: Mutex<BTreeMap<(PathBuf, PathBuf), PathBuf>> = Mutex::new(BTreeMap::new());
+    let rustup = path.with_file_name(format!("rustup{}", std::env::consts::EXE_SUFFIX));
+    if !same_file::is_same_file(&path, &rustup).unwrap_or(false) {
+        return Some(path);
     }
-    let said = text_of(&real, &["which".as_ref(), name]);
-    let is_there = said.is_some_and(|said| Path::new(said.trim()).is_file());
-    if is_there {
-        there().insert(path.to_owned());
+    let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    let asked = (path, root.to_owned());
+    if let Some(known) = found().get(&asked).filter(|known| known.is_file()) {
+        return Some(known.clone());
     }
-    is_there
+    let name = asked.0.file_stem()?;
+    // A project may ask for an old toolchain without it, where the one of the machine serves as well.
+    let outside = root.ancestors().last()?;
+    let program = [root, outside].into_iter().find_map(|folder| {
+        let said = text_of(&rustup, &["which".as_ref(), name], Some(folder))?;
+        said.lines().map(|line| PathBuf::from(line.trim())).find(|line| line.is_absolute() && line.is_file())
+    })?;
+    found().insert(asked, program.clone());
+    Some(program)
 }
 
 fn read_config(path: &Path) -> Result<Option<Vec<ServerSpec>>, String> {

@@ -17,6 +17,8 @@ mod programs;
 mod quirks;
 mod scenario;
 mod selection;
+#[path = "../support/standalone.rs"]
+mod standalone;
 mod threads;
 
 use languages::Language;

@@ -1,11 +1,9 @@
 //! What goes wrong: servers that die or hang, odd files, wrong names, many clients.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use baton_link::home::Home;
-use baton_proto::edge::PIN_HEADER;
 use baton_window_agent::code::servers::{Places, ServerSpec, Table};
 use baton_window_agent::tools::code;
 use expect_test::{Expect, expect};
@@ -13,6 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::place::{Place, halt, servers, signal, until, until_asked};
+use crate::standalone::Standalone;
 
 fn shown(place: &Place, answer: &Value) -> String {
     let field = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
@@ -390,39 +389,13 @@ async fn a_write_to_a_file_that_git_ignores_counts() {
 #[tokio::test]
 async fn no_server_outlives_an_agent_that_is_killed() {
     let place = Place::new(&[("a.py", "def f(): pass\n")]);
-    let state = tempfile::tempdir().unwrap();
-    let home = Home::open(state.path().join("home")).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "the test kills it")]
-    let mut agent = std::process::Command::new(env!("CARGO_BIN_EXE_baton-agent"))
-        .args(["--standalone", "--window", "w", "--folder"])
-        .arg(&place.root)
-        .env("BATON_HOME", home.path())
-        .env("BATON_SERVERS", servers())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut ready = String::new();
-    BufReader::new(agent.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-    let ready: Value = serde_json::from_str(&ready).unwrap();
-    let token = home.secret().unwrap().window_token(&"w".parse().unwrap());
-    let answer = reqwest::Client::new()
-        .post(format!("http://127.0.0.1:{}/mcp", ready["ready"]["port"]))
-        .bearer_auth(token.expose())
-        .header("accept", "application/json, text/event-stream")
-        .header(PIN_HEADER, "w")
-        .json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": "lcp_get_outline", "arguments": {"file_path": "a.py", "timeout": 60}}}))
-        .send()
-        .await
-        .unwrap();
-    assert!(answer.status().is_success(), "{answer:?}");
+    let mut agent = Standalone::start(&place.root, &[("BATON_SERVERS", servers())]);
+    let answer = agent.call("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
+    assert_eq!(answer["isError"], false, "{answer}");
     let pids = place.server_pids("ty");
     assert!(!pids.is_empty());
     halt(&pids).await;
-    agent.kill().unwrap();
-    agent.wait().unwrap();
+    agent.kill();
     until("it is gone", || place.server_pids("ty").is_empty()).await;
 }
 
@@ -451,4 +424,52 @@ async fn problems_of_all_projects_of_a_window_are_told() {
         ["d.py", "one/src/lib.rs", "two/src/lib.rs"],
         "{answer}"
     );
+}
+
+/// What rustup prints; it must succeed.
+#[expect(clippy::disallowed_methods, reason = "it ends by itself")]
+fn rustup(home: &Path, args: &[&str]) -> String {
+    let output = Command::new("rustup").env("RUSTUP_HOME", home.to_owned()).args(args).output().unwrap();
+    assert!(output.status.success(), "rustup {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A project may ask for a toolchain without rust-analyzer: then the default one's serves it. Without any, the answer
+/// says what to install.
+#[tokio::test]
+async fn a_toolchain_without_the_server_is_served_by_the_default_one() {
+    let homes = tempfile::tempdir().unwrap();
+    let home = homes.path();
+    let real = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
+    let real = real.unwrap_or_else(|| Path::new(&std::env::var_os("HOME").unwrap()).join(".rustup"));
+    let with_server = rustup(&real, &["which", "rust-analyzer"]);
+    let with_server = Path::new(&with_server).ancestors().nth(2).unwrap();
+    // The compiler alone.
+    let bare = homes.path().join("bare");
+    for folder in ["bin", "lib"] {
+        std::fs::create_dir_all(bare.join(folder)).unwrap();
+    }
+    for name in ["rustc", "cargo"] {
+        std::os::unix::fs::symlink(with_server.join("bin").join(name), bare.join("bin").join(name)).unwrap();
+    }
+    rustup(home, &["toolchain", "link", "bare", bare.to_str().unwrap()]);
+    rustup(home, &["toolchain", "link", "full", with_server.to_str().unwrap()]);
+    rustup(home, &["default", "full"]);
+    let place = Place::new(&[
+        ("rust-toolchain.toml", "[toolchain]\nchannel = \"bare\"\n"),
+        ("Cargo.toml", "[package]\nname = \"one\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n"),
+        ("src/lib.rs", "pub fn price() -> u32 {\n    1\n}\n"),
+    ]);
+    // cargo, which runs this test, has chosen a toolchain.
+    let variables = [("RUSTUP_HOME", home.to_owned()), ("RUSTUP_TOOLCHAIN", PathBuf::new())];
+    let agent = Standalone::start(&place.root, &variables);
+    let answer = agent.call("lcp_get_outline", json!({"file_path": "src/lib.rs", "timeout": 60})).await;
+    assert_eq!(answer["structuredContent"]["source"], "rust-analyzer", "{answer}");
+    // Of a toolchain that is gone nothing is believed.
+    rustup(home, &["default", "bare"]);
+    rustup(home, &["toolchain", "uninstall", "full"]);
+    let other = Standalone::start(&place.root, &variables);
+    let answer = other.call("lcp_get_outline", json!({"file_path": "src/lib.rs", "timeout": 60})).await;
+    assert_ne!(answer["structuredContent"]["source"], "rust-analyzer", "{answer}");
+    assert!(answer.to_string().contains("baton servers install rust-analyzer"), "{answer}");
 }

@@ -14,3 +14,5 @@ mod moves;
 mod oracle;
 mod place;
 mod python;
+#[path = "../support/standalone.rs"]
+mod standalone;

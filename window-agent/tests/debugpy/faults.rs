@@ -1,16 +1,13 @@
 //! What breaks: adapters, programs, configurations. Each is told, and nothing is left running.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use baton_link::home::Home;
-use baton_proto::edge::PIN_HEADER;
 use baton_window_agent::debug::types::Resume;
 use expect_test::expect;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
+use crate::standalone::Standalone;
 use crate::story::{Story, launch, options, processes_with, python, start, until_gone, wait};
 
 /// A copy of a fixture under a name that no other test's processes have.
@@ -136,39 +133,16 @@ async fn nothing_outlives_the_engine() {
 #[tokio::test]
 async fn nothing_outlives_an_agent_that_is_killed() {
     let (folder, program) = unique("spawns.py");
-    let state = tempfile::tempdir().unwrap();
-    let home = Home::open(state.path().join("home")).unwrap();
     std::fs::create_dir(folder.path().join(".vscode")).unwrap();
     let launch = json!({"configurations": [{
         "name": "spawns", "type": "debugpy", "request": "launch", "program": program, "python": python(),
         "console": "internalConsole",
     }]});
     std::fs::write(folder.path().join(".vscode/launch.json"), launch.to_string()).unwrap();
-    let mut agent = std::process::Command::new(env!("CARGO_BIN_EXE_baton-agent"))
-        .args(["--standalone", "--window", "w", "--folder"])
-        .arg(folder.path())
-        .env("BATON_HOME", home.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut ready = String::new();
-    BufReader::new(agent.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-    let ready: serde_json::Value = serde_json::from_str(&ready).unwrap();
-    let token = home.secret().unwrap().window_token(&"w".parse().unwrap());
-    let call = reqwest::Client::new()
-        .post(format!("http://127.0.0.1:{}/mcp", ready["ready"]["port"]))
-        .bearer_auth(token.expose())
-        .header("accept", "application/json, text/event-stream")
-        .header(PIN_HEADER, "w")
-        .json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": "start_debugging", "arguments": {"configuration_name": "spawns"}}}))
-        .send();
-    let starting = tokio::spawn(call);
+    let mut agent = Standalone::start(folder.path(), &[]);
+    let starting = tokio::spawn(agent.call("start_debugging", json!({"configuration_name": "spawns"})));
     let orphan = orphan_of(&program).await;
-    agent.kill().unwrap();
-    agent.wait().unwrap();
+    agent.kill();
     until_gone(&program).await;
     let gone = async {
         while processes_with("time.sleep(600)").contains(&orphan) {

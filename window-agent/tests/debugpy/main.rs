@@ -11,5 +11,7 @@ mod breakpoints;
 mod control;
 mod faults;
 mod processes;
+#[path = "../support/standalone.rs"]
+mod standalone;
 mod story;
 mod verbs;

@@ -155,7 +155,7 @@ pub(crate) fn version_of(program: &Path, args: &[String]) -> Option<String> {
         return version.clone();
     }
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-    let version = process::text_of(program, &args).as_deref().and_then(first_version);
+    let version = process::text_of(program, &args, None).as_deref().and_then(first_version);
     known.insert(program.to_owned(), version.clone());
     version
 }
