@@ -1,6 +1,7 @@
 // Official MCP clients on the stable URL, with the token that `baton token` prints: they obey one JSON object a line,
 // as tests/clients/README.md says.
 
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -9,6 +10,8 @@ import { CACHE, NODE, ROOT } from './place.mjs';
 
 /** More than any tool waits by itself. */
 const CALL_MS = 90_000;
+/** What a language server may take to answer, its start included. */
+export const SERVER_S = 60;
 const CLIENTS = path.join(ROOT, 'tests/clients');
 const PROGRAMS = {
     python: [path.join(CACHE, 'mcp1/bin/python'), path.join(CLIENTS, 'python_1.py')],
@@ -46,6 +49,13 @@ class Client {
     async call(name, args = {}) {
         const result = await this.command({ do: 'call', tool: name, arguments: args });
         return result.structuredContent;
+    }
+
+    /** Calls a tool of `code`, which must succeed; a busy machine takes its time to start a language server. */
+    async ok(name, args = {}) {
+        const answer = await this.call(name, { timeout: SERVER_S, ...args });
+        assert.equal(answer.success, true, JSON.stringify(answer));
+        return answer;
     }
 
     /** Ends every debug session of the live window, and removes its breakpoints. */

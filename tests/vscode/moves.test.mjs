@@ -6,12 +6,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { connect } from './client.mjs';
+import { SERVER_S, connect } from './client.mjs';
 import { until } from './editor.mjs';
 import { stage } from './stage.mjs';
-
-/** A busy machine takes its time to start TypeScript's server. */
-const timeout = 60;
 
 let editor, window, client, folder;
 
@@ -23,12 +20,6 @@ stage(async (start) => {
     client = await connect(editor, 'typescript', '?toolsets=code,refactor');
 }, () => client?.close());
 
-async function ok(name, args) {
-    const answer = await client.call(name, { timeout, ...args });
-    assert.equal(answer.success, true, JSON.stringify(answer));
-    return answer;
-}
-
 const at = (name) => path.join(folder, name);
 const write = (name, text) => fs.writeFileSync(at(name), text);
 const onDisk = () =>
@@ -38,9 +29,9 @@ const names = (disk) => Object.keys(disk).sort();
 /** A preview, which changes nothing, and then the change itself. */
 async function make(tool, wish) {
     const before = onDisk();
-    const preview = await ok(tool, wish);
+    const preview = await client.ok(tool, wish);
     assert.deepEqual([preview.applied, onDisk()], [false, before], 'a preview changes nothing');
-    const made = await ok(tool, { ...wish, apply: preview.token });
+    const made = await client.ok(tool, { ...wish, apply: preview.token });
     const previewed = preview.data.map(({ difference, ...entry }) => entry);
     assert.deepEqual([made.applied, made.data], [true, previewed]);
     return { changes: made.data, before, after: onDisk() };
@@ -48,7 +39,7 @@ async function make(tool, wish) {
 
 test('code moves to a new file, and back when the user undoes it', async () => {
     const place = { file_path: 'shop.ts', line: 2 };
-    const { data: offers } = await ok('lcp_code_action', place);
+    const { data: offers } = await client.ok('lcp_code_action', place);
     const action = offers.find(({ title }) => title === 'Move to a new file');
     assert.ok(action, JSON.stringify(offers));
     assert.equal(action.kind, 'refactor.move.newFile');
@@ -62,7 +53,7 @@ test('code moves to a new file, and back when the user undoes it', async () => {
     assert.match(after['price.ts'], /^\/\/ What a thing costs\.\nexport function price/);
     assert.match(after['main.ts'], /from ["']\.\/price/);
     assert.match(after['shop.ts'], /from ["']\.\/price/);
-    const found = await ok('lcp_find_references', { symbol_name: 'price', context_file: 'price.ts' });
+    const found = await client.ok('lcp_find_references', { symbol_name: 'price', context_file: 'price.ts' });
     const files = new Set(found.data.map(({ file }) => file));
     assert.deepEqual([...files].sort(), ['main.ts', 'price.ts', 'shop.ts'], JSON.stringify(found));
 
@@ -82,7 +73,7 @@ test('an import takes its file along, unsaved text and all', async () => {
     await window.page.keyboard.insertText('export const fresh = 1;\n');
     // What was typed comes to the extensions a moment later, and would be a change since the preview.
     await until('it is typed', async () => {
-        const { data } = await ok('lcp_get_outline', { file_path: 'shop.ts' });
+        const { data } = await client.ok('lcp_get_outline', { file_path: 'shop.ts' });
         return data[0].name === 'fresh';
     });
     const { changes, before, after } = await make('lcp_rename', wish);
@@ -94,23 +85,23 @@ test('an import takes its file along, unsaved text and all', async () => {
     assert.match(after['main.ts'], /from '\.\/store\.js'/);
     assert.equal(after['store.ts'], before['shop.ts'], 'what was not saved is not saved');
     await window.page.locator('.tab.dirty', { hasText: 'store.ts' }).waitFor();
-    const outline = await ok('lcp_get_outline', { file_path: 'store.ts' });
+    const outline = await client.ok('lcp_get_outline', { file_path: 'store.ts' });
     assert.deepEqual(outline.data.map(({ name }) => name), ['fresh', 'price', 'Basket']);
-    const found = await ok('lcp_find_references', { symbol_name: 'price', context_file: 'main.ts' });
+    const found = await client.ok('lcp_find_references', { symbol_name: 'price', context_file: 'main.ts' });
     assert.deepEqual(found.data.map(({ file, line }) => `${file}:${line}`).sort(), ['main.ts:1', 'main.ts:5', 'store.ts:11', 'store.ts:3']);
 });
 
 test('a rename of any language moves its file, and is refused when things changed meanwhile', async () => {
     write('old.properties', 'old=1\n');
     const wish = { symbol_name: 'old', context_file: 'old.properties', new_name: 'fresh' };
-    const preview = await ok('lcp_rename', wish);
+    const preview = await client.ok('lcp_rename', wish);
     const difference = '1- old=1\n1+ fresh=1';
     assert.deepEqual(preview.data, [
         { file: 'fresh.properties', change: 'renamed', from: 'old.properties', lines: [1], difference },
     ]);
     const refused = async (code) => {
         const before = onDisk();
-        const answer = await client.call('lcp_rename', { timeout, ...wish, apply: preview.token });
+        const answer = await client.call('lcp_rename', { timeout: SERVER_S, ...wish, apply: preview.token });
         assert.equal(answer.code, code, JSON.stringify(answer));
         assert.deepEqual(onDisk(), before);
     };
@@ -120,11 +111,11 @@ test('a rename of any language moves its file, and is refused when things change
     write('old.properties', 'old=2\n');
     await refused('changed_meanwhile');
     write('old.properties', 'old=1\n');
-    const made = await ok('lcp_rename', { ...wish, apply: preview.token });
+    const made = await client.ok('lcp_rename', { ...wish, apply: preview.token });
     assert.equal(made.applied, true);
     const after = onDisk();
     assert.deepEqual([after['fresh.properties'], 'old.properties' in after], ['fresh=1\n', false]);
-    const gone = await client.call('lcp_rename', { timeout, ...wish, apply: preview.token });
+    const gone = await client.call('lcp_rename', { timeout: SERVER_S, ...wish, apply: preview.token });
     assert.equal(gone.status, 'error', JSON.stringify(gone));
 });
 
@@ -140,7 +131,7 @@ test('a file is created with a text and another one deleted', async () => {
 
     // VS Code does not hand on what a file is created with: better no file than an empty one.
     const filled = { symbol_name: 'other', context_file: 'other.properties', new_name: 'filled' };
-    const refused = await client.call('lcp_rename', { timeout, ...filled });
+    const refused = await client.call('lcp_rename', { timeout: SERVER_S, ...filled });
     assert.equal(refused.code, 'unsupported_edit', JSON.stringify(refused));
     assert.deepEqual(onDisk(), after);
 });
@@ -149,7 +140,7 @@ test('an edit that does not tell what it does to files is refused', async () => 
     write('shy.properties', 'shy=1\n');
     const wish = { symbol_name: 'shy', context_file: 'shy.properties', new_name: 'hidden' };
     const before = onDisk();
-    const refused = await client.call('lcp_rename', { timeout, ...wish });
+    const refused = await client.call('lcp_rename', { timeout: SERVER_S, ...wish });
     assert.equal(refused.code, 'server_refused', JSON.stringify(refused));
     assert.match(refused.message, /does not tell what the change does to files/);
     assert.deepEqual(onDisk(), before);
@@ -163,14 +154,14 @@ test('what the user types while a change is worked out is not written over', asy
     await until('it is saved', () => onDisk()['store.ts'].includes('fresh'));
     write('typing.properties', 'typing=1\n');
     const wish = { symbol_name: 'typing', context_file: 'typing.properties', new_name: 'typed' };
-    const preview = await ok('lcp_rename', wish);
+    const preview = await client.ok('lcp_rename', wish);
     // From now on the provider types.
     write('now', '');
     const before = onDisk();
-    const refused = await client.call('lcp_rename', { timeout, ...wish, apply: preview.token });
+    const refused = await client.call('lcp_rename', { timeout: SERVER_S, ...wish, apply: preview.token });
     assert.equal(refused.code, 'changed_meanwhile', JSON.stringify(refused));
     assert.deepEqual(onDisk(), before);
-    const outline = await ok('lcp_read_symbol', { symbol_name: 'typing', file_path: 'typing.properties' });
+    const outline = await client.ok('lcp_read_symbol', { symbol_name: 'typing', file_path: 'typing.properties' });
     assert.match(JSON.stringify(outline.data), /typing=1 meanwhile/);
 });
 
@@ -193,7 +184,7 @@ test('a folder gets another name, and a text in it is changed', async () => {
 test('a file does not leave the folders of the window', async () => {
     write('stay.properties', 'stay=1\n');
     const wish = { symbol_name: 'stay', context_file: 'stay.properties', new_name: 'away' };
-    const refused = await client.call('lcp_rename', { timeout, ...wish });
+    const refused = await client.call('lcp_rename', { timeout: SERVER_S, ...wish });
     assert.equal(refused.code, 'outside_window', JSON.stringify(refused));
     assert.equal(onDisk()['stay.properties'], 'stay=1\n');
 });

@@ -116,6 +116,13 @@ pub enum Freshness {
     Stale,
 }
 
+impl Freshness {
+    /// Of an answer that both parts make up: the first one that is not settled.
+    fn and(self, other: Self) -> Self {
+        if self == Self::Settled { other } else { self }
+    }
+}
+
 /// Where an answer comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {

@@ -149,9 +149,7 @@ impl CodeIndex {
         for range in ranges(&text, lines, n_lines) {
             let ask = ask_about(&subject, range, &problems, lines.kind.as_deref());
             let (answered, of_one) = self.ask_settled(&server, ask, deadline).await?;
-            if of_one != Freshness::Settled {
-                freshness = of_one;
-            }
+            freshness = freshness.and(of_one);
             for action in answered.result.as_array().into_iter().flatten() {
                 let is_known = all.iter().any(|known| told(known) == told(action));
                 let is_wanted = lines

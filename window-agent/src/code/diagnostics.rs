@@ -131,12 +131,12 @@ impl CodeIndex {
                 Ok((found, freshness, note)) => {
                     problems.all.extend(found);
                     problems.notes.extend(note);
-                    problems.freshness = worse(problems.freshness, freshness);
+                    problems.freshness = problems.freshness.and(freshness);
                     problems.servers.push(server.name.clone());
                 }
                 Err(error) => {
                     let why = error.message.trim_end_matches('.').to_owned();
-                    problems.freshness = worse(problems.freshness, Freshness::Incomplete(why));
+                    problems.freshness = problems.freshness.and(Freshness::Incomplete(why));
                     problems.notes.push(error.message);
                 }
             }
@@ -220,7 +220,7 @@ impl CodeIndex {
             if let Some((items, of_one)) = answer {
                 n_asked += 1;
                 found.extend(items);
-                freshness = worse(freshness, of_one);
+                freshness = freshness.and(of_one);
             }
         }
         if n_asked < n_files {
@@ -309,11 +309,6 @@ async fn wait_silent(server: &Server, path: &Path, deadline: Instant) {
             return;
         }
     }
-}
-
-/// The first that is not settled.
-fn worse(one: Freshness, other: Freshness) -> Freshness {
-    if one == Freshness::Settled { other } else { one }
 }
 
 /// Asks for the problems of the whole project. A server may hold its answer until something changes, so one file is

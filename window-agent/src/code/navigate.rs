@@ -139,9 +139,7 @@ impl CodeIndex {
             let ask =
                 Ask { method, params: Arc::new(move |_| json!({"item": item.clone()})), show: Vec::new() };
             let (answered, of_one) = self.ask_settled(&server, ask, deadline).await?;
-            if of_one != Freshness::Settled {
-                freshness = of_one;
-            }
+            freshness = freshness.and(of_one);
             encoding = answered.agreed.encoding;
             found.extend(answered.result.as_array().into_iter().flatten().filter_map(|call| {
                 let range = Range::deserialize(&call[other]["selectionRange"]).ok()?;
@@ -253,9 +251,7 @@ impl CodeIndex {
                     continue;
                 }
             };
-            if of_one != Freshness::Settled {
-                freshness = of_one;
-            }
+            freshness = freshness.and(of_one);
             let found = answered.result.as_array().into_iter().flatten().filter_map(|symbol| {
                 let uri = symbol["location"]["uri"].as_str()?.to_owned();
                 let range = Range::deserialize(&symbol["location"]["range"]).unwrap_or_default();
