@@ -29,6 +29,7 @@ pub mod outline;
 pub mod plan;
 pub mod references;
 pub mod rename;
+mod rustup;
 pub mod search;
 pub mod server;
 pub mod servers;
@@ -281,12 +282,10 @@ impl CodeIndex {
             // A server that is busy, or deaf, does not see that its client has gone. Beside its start, which it would
             // hold up.
             let (inner, beginning) = (Arc::downgrade(&self.inner), mark.clone());
-            tokio::spawn(async move {
-                match (Sentinel::spawn(&beginning), inner.upgrade()) {
-                    (Ok(sentinel), Some(inner)) => drop(inner.sentinel.set(sentinel)),
-                    (Err(error), _) => tracing::warn!(%error, "no sentinel"),
-                    (Ok(_), None) => {}
-                }
+            tokio::task::spawn_blocking(move || match (Sentinel::spawn(&beginning), inner.upgrade()) {
+                (Ok(sentinel), Some(inner)) => drop(inner.sentinel.set(sentinel)),
+                (Err(error), _) => tracing::warn!(%error, "no sentinel"),
+                (Ok(_), None) => {}
             });
             mark
         });

@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use baton_link::home::HOME_VARIABLE;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::process::{Program, text_of};
+use super::rustup;
+use crate::process::Program;
 
 /// The table of this build.
 const TABLE: &str = include_str!("servers.json");
@@ -230,36 +231,10 @@ fn find_program(spec: &ServerSpec, places: &Places, root: &Path, folder: &Path) 
             });
         }
         let path = which::which_in(parts.first()?, search.as_ref(), root).ok()?;
-        let path = behind_rustup(path, root)?;
+        let path = rustup::behind(path, root)?;
         let args = parts.drain(..).skip(1).map(OsString::from).collect();
         Some(Program { path, args, ..Program::default() })
     })
-}
-
-/// The program that a name on the search path stands for. rustup puts one there for every component that it knows of,
-/// installed or not, which asks at each start what the toolchain of the project is; the program itself starts sooner.
-/// `None` when neither that toolchain nor the default one has it. Asking takes 10 ms, so that what was found is
-/// remembered.
-fn behind_rustup(path: PathBuf, root: &Path) -> Option<PathBuf> {
-    static FOUND: Mutex<BTreeMap<(PathBuf, PathBuf), PathBuf>> = Mutex::new(BTreeMap::new());
-    let rustup = path.with_file_name(format!("rustup{}", std::env::consts::EXE_SUFFIX));
-    if !same_file::is_same_file(&path, &rustup).unwrap_or(false) {
-        return Some(path);
-    }
-    let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    let asked = (path, root.to_owned());
-    if let Some(known) = found().get(&asked).filter(|known| known.is_file()) {
-        return Some(known.clone());
-    }
-    let name = asked.0.file_stem()?;
-    // A project may ask for an old toolchain without it, where the one of the machine serves as well.
-    let outside = root.ancestors().last()?;
-    let program = [root, outside].into_iter().find_map(|folder| {
-        let said = text_of(&rustup, &["which".as_ref(), name], Some(folder))?;
-        said.lines().map(|line| PathBuf::from(line.trim())).find(|line| line.is_absolute() && line.is_file())
-    })?;
-    found().insert(asked, program.clone());
-    Some(program)
 }
 
 fn read_config(path: &Path) -> Result<Option<Vec<ServerSpec>>, String> {

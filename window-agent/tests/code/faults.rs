@@ -429,7 +429,7 @@ async fn problems_of_all_projects_of_a_window_are_told() {
 /// What rustup prints; it must succeed.
 #[expect(clippy::disallowed_methods, reason = "it ends by itself")]
 fn rustup(home: &Path, args: &[&str]) -> String {
-    let output = Command::new("rustup").env("RUSTUP_HOME", home.to_owned()).args(args).output().unwrap();
+    let output = Command::new("rustup").env("RUSTUP_HOME", home).args(args).output().unwrap();
     assert!(output.status.success(), "rustup {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
@@ -462,14 +462,18 @@ async fn a_toolchain_without_the_server_is_served_by_the_default_one() {
     ]);
     // cargo, which runs this test, has chosen a toolchain.
     let variables = [("RUSTUP_HOME", home.to_owned()), ("RUSTUP_TOOLCHAIN", PathBuf::new())];
-    let agent = Standalone::start(&place.root, &variables);
-    let answer = agent.call("lcp_get_outline", json!({"file_path": "src/lib.rs", "timeout": 60})).await;
+    let outlined = async || {
+        let agent = Standalone::start(&place.root, &variables);
+        agent.call("lcp_get_outline", json!({"file_path": "src/lib.rs", "timeout": 60})).await
+    };
+    let answer = outlined().await;
     assert_eq!(answer["structuredContent"]["source"], "rust-analyzer", "{answer}");
-    // Of a toolchain that is gone nothing is believed.
+    std::fs::remove_file(place.root.join("rust-toolchain.toml")).unwrap();
+    let answer = outlined().await;
+    assert_eq!(answer["structuredContent"]["source"], "rust-analyzer", "{answer}");
     rustup(home, &["default", "bare"]);
     rustup(home, &["toolchain", "uninstall", "full"]);
-    let other = Standalone::start(&place.root, &variables);
-    let answer = other.call("lcp_get_outline", json!({"file_path": "src/lib.rs", "timeout": 60})).await;
+    let answer = outlined().await;
     assert_ne!(answer["structuredContent"]["source"], "rust-analyzer", "{answer}");
     assert!(answer.to_string().contains("baton servers install rust-analyzer"), "{answer}");
 }
