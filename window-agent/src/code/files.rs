@@ -1,7 +1,7 @@
 //! Files as the engine reads and writes them: text only, of a bounded size, with a stamp.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -64,6 +64,18 @@ pub fn read_stored(path: &Path) -> Result<(Snapshot, Storage), FileError> {
 /// A file as it is now.
 pub fn read(path: &Path) -> Result<Snapshot, FileError> {
     read_stored(path).map(|(snapshot, _)| snapshot)
+}
+
+/// Some files as they are now, read beside the other calls.
+pub async fn read_all(paths: Vec<PathBuf>) -> Vec<(PathBuf, Result<Snapshot, FileError>)> {
+    let read = move || {
+        let with_text = |path: PathBuf| {
+            let snapshot = read(&path);
+            (path, snapshot)
+        };
+        paths.into_iter().map(with_text).collect()
+    };
+    tokio::task::spawn_blocking(read).await.unwrap_or_default()
 }
 
 #[cfg(test)]

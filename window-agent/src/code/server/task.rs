@@ -339,11 +339,12 @@ impl Task {
                 self.reads_until = Some((until, comes_or_goes));
             }
         }
+        let there = own.into_iter().filter(|(_, kind)| *kind != ChangeKind::Deleted).map(|(path, _)| path);
         let mut saved = Vec::new();
-        for (path, _) in own.iter().filter(|(_, kind)| *kind != ChangeKind::Deleted).take(MAX_CHANGED) {
-            if let Ok(snapshot) = files::read(path) {
+        for (path, read) in files::read_all(there.take(MAX_CHANGED).collect()).await {
+            if let Ok(snapshot) = read {
                 self.show(&snapshot).await;
-                let params = json!({"textDocument": {"uri": lsp::uri(path)}});
+                let params = json!({"textDocument": {"uri": lsp::uri(&path)}});
                 saved.push(Notice { method: "textDocument/didSave", params });
             }
         }
@@ -363,8 +364,11 @@ impl Task {
             .filter(|(path, stamp)| stamp.modified.is_none() || files::stamp(path).as_ref() != Some(stamp))
             .map(|(path, _)| path.to_owned())
             .collect();
-        for path in changed {
-            match files::read(&path) {
+        if changed.is_empty() {
+            return;
+        }
+        for (path, read) in files::read_all(changed).await {
+            match read {
                 Ok(snapshot) => self.show(&snapshot).await,
                 Err(_) => {
                     // rust-analyzer looks some time later whether it is gone; that it is empty counts at once.
