@@ -1,5 +1,6 @@
 //! More ways from a symbol to others: definition, description, callers and callees, search in the whole project.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -263,8 +264,12 @@ impl CodeIndex {
             all.extend(found);
         }
         let named = if finding.is_empty() { answering } else { finding };
-        // Servers find a name by letters of it, in any order of files: what is meant most likely goes first.
-        all.sort_by_cached_key(|spot: &Spot| likeness(spot.name.as_deref().unwrap_or_default(), query));
+        // Servers find a name by some letters of it, in any order of files.
+        let like = |spot: &Spot| likeness(spot.name.as_deref().unwrap_or_default(), query);
+        all.sort_by_cached_key(|spot| Reverse(like(spot)));
+        if all.first().is_some_and(|best| like(best).is_some()) {
+            all.retain(|spot| like(spot).is_some());
+        }
         match refused {
             Some(error) if all.is_empty() => Err(error),
             _ => Ok(Spots {
@@ -319,14 +324,16 @@ fn once_each(found: Vec<(Location, Found)>) -> Vec<(Location, Found)> {
     all
 }
 
-/// The less, the more a name is like what was asked for.
-fn likeness(name: &str, query: &str) -> u8 {
-    let (name, query) = (name.to_lowercase(), query.to_lowercase());
+/// The more, the more a name is like what was asked for; `None` when it has at most its letters. Case and underscores do
+/// not count.
+fn likeness(name: &str, query: &str) -> Option<u8> {
+    let plain = |text: &str| text.replace('_', "").to_lowercase();
+    let (name, query) = (plain(name), plain(query));
     match () {
-        () if name == query => 0,
-        () if name.starts_with(&query) => 1,
-        () if name.contains(&query) => 2,
-        () => 3,
+        () if name == query => Some(2),
+        () if name.starts_with(&query) => Some(1),
+        () if name.contains(&query) => Some(0),
+        () => None,
     }
 }
 

@@ -537,6 +537,24 @@ async fn a_search_names_the_server_that_found_something() {
     }
 }
 
+/// Those that have but its letters are told when there is nothing better.
+#[tokio::test]
+async fn a_search_by_name_finds_those_that_have_it() {
+    let source = "def shlex(): ...\ndef shutdown_default_executor(): ...\nclass _Sh_Lexer: ...\n";
+    let place = Place::new(&[("a.py", source)]);
+    place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": TIMEOUT})).await;
+    for (query, wanted) in [
+        ("shlex", vec!["shlex", "_Sh_Lexer"]),
+        ("Sh_Lex", vec!["_Sh_Lexer"]),
+        ("shutexec", vec!["shutdown_default_executor"]),
+    ] {
+        let arguments = json!({"to": "symbols", "symbol_name": query, "timeout": TIMEOUT});
+        let found = place.ok("lcp_navigate", arguments).await;
+        let names = found["data"].as_array().unwrap().iter().map(|spot| spot["name"].as_str().unwrap());
+        assert_eq!(names.collect::<Vec<_>>(), wanted, "{found}");
+    }
+}
+
 #[tokio::test]
 async fn lines_that_are_not_of_the_symbol_are_told() {
     let place = Place::new(&[("a.py", "x = 1\n\n\ndef price():\n    return 1\n\n\ny = 2\n")]);
