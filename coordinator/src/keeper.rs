@@ -95,7 +95,8 @@ impl Keeper {
         let (commands, inbox) = mpsc::channel(COMMANDS);
         let (roster, roster_reader) = watch::channel(Arc::new(election.roster(Instant::now(), client_epoch)));
         let (saved, saved_reader) = watch::channel(to_saved(&election, client_epoch));
-        let task = Task { election, client_epoch, streams: Streams::default(), roster, saved };
+        let task =
+            Task { election, client_epoch, streams: Streams::default(), roster, saved, is_retired: false };
         tokio::spawn(task.run(inbox));
         (Self { commands, roster: roster_reader }, saved_reader)
     }
@@ -198,17 +199,22 @@ struct Task {
     streams: Streams,
     roster: watch::Sender<Arc<Roster>>,
     saved: watch::Sender<Saved>,
+    /// The windows are the successor's: that they are silent here means nothing to the calls that still run.
+    is_retired: bool,
 }
 
 impl Task {
     async fn run(mut self, mut inbox: mpsc::Receiver<Command>) {
         let mut next_tick = Instant::now() + STREAM_TICK;
         loop {
-            let deadline = self.election.poll_timeout().map_or(next_tick, |due| due.min(next_tick));
+            let due = self.election.poll_timeout().filter(|_| !self.is_retired);
+            let deadline = due.map_or(next_tick, |due| due.min(next_tick));
             tokio::select! {
                 // A flood of commands must not keep the sweeper from running.
                 biased;
-                () = tokio::time::sleep_until(deadline) => self.election.handle_timeout(Instant::now()),
+                () = tokio::time::sleep_until(deadline) => if !self.is_retired {
+                    self.election.handle_timeout(Instant::now());
+                },
                 (window, incarnation) = self.streams.next_closed() => {
                     self.on_stream_closed(window, incarnation);
                 }
@@ -278,6 +284,7 @@ impl Task {
                 answer(reply, Ok(()));
             }
             Command::EndStreams(reply) => {
+                self.is_retired = true;
                 self.streams.close_all();
                 answer(reply, Ok(()));
             }

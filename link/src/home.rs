@@ -248,7 +248,8 @@ impl Home {
             Err(source) => return Err(self.io_error(name, source)),
         };
         let metadata = file.metadata().map_err(|source| self.io_error(name, source))?;
-        if !metadata.is_file() || metadata.nlink() != 1 {
+        // None at all: it was replaced between our opening and our looking.
+        if !metadata.is_file() || metadata.nlink() > 1 {
             return Err(self.untrusted(name, "is a link or no plain file", "remove it and start again"));
         }
         if metadata.uid() != rustix::process::geteuid().as_raw() {
@@ -359,6 +360,23 @@ mod tests {
         }
         assert_eq!(std::fs::metadata(home.path().join("secret")).unwrap().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_meanwhile_is_read() {
+        let (_dir, home) = home();
+        let state = home.path().join("state.json");
+        let replace = || {
+            std::fs::write(home.path().join("new"), r#"{"client_epoch":7}"#).unwrap();
+            std::fs::rename(home.path().join("new"), &state).unwrap();
+        };
+        replace();
+        std::thread::scope(|scope| {
+            let replacing = scope.spawn(|| (0..2_000).for_each(|_| replace()));
+            while !replacing.is_finished() {
+                assert_eq!(home.stored_state().client_epoch, 7);
+            }
+        });
     }
 
     #[test]

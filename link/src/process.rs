@@ -15,8 +15,13 @@ pub fn start_time(pid: u32) -> Option<u64> {
 #[cfg(not(target_os = "linux"))]
 pub fn start_time(pid: u32) -> Option<u64> {
     #[expect(clippy::disallowed_methods, reason = "ps is the portable way to a start time; it ends at once")]
-    let output =
-        std::process::Command::new("ps").args(["-o", "lstart=", "-p", &pid.to_string()]).output().ok()?;
+    let output = std::process::Command::new("ps")
+        .args(["-o", "lstart=", "-p", &pid.to_string()])
+        // The same text in every process, wherever the user travels.
+        .env("LC_ALL", "C")
+        .env("TZ", "UTC")
+        .output()
+        .ok()?;
     let text = output.stdout.trim_ascii();
     // FNV-1a: any digest that is the same in every process will do.
     let digest = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);

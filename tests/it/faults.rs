@@ -85,6 +85,21 @@ fn f5_a_stopped_coordinator_is_replaced_and_harms_nothing_later() {
     client.close();
 }
 
+/// Without a window nobody else would notice.
+#[test]
+fn f5_the_bridge_replaces_a_stopped_coordinator() {
+    let world = World::new();
+    world.baton_ok(&["up"]);
+    let stopped = world.coordinator_pid();
+    let mut client = Client::connect_stdio(&world, ClientKind::Sdk1, &["stdio"], world.scratch());
+    client.call("list_windows", json!({}));
+    signal(stopped, Signal::STOP);
+    let answer = client.call("list_windows", json!({}));
+    assert_eq!(answer["windows"], json!([]), "{answer}");
+    assert!(!is_alive(stopped), "the stopped one was killed");
+    client.close();
+}
+
 #[test]
 fn f5_a_stopped_coordinator_can_be_ended() {
     let world = World::new();

@@ -21,7 +21,7 @@ fn a_coordinator_is_replaced_and_nobody_notices() {
     let before = world.await_live("shop");
     world.window("weather");
     let mut client = world.client(ClientKind::Python1);
-    let call = client.send_call("start_debugging", json!({"configuration_name": "wait", "timeout": 4}));
+    let call = client.send_call("start_debugging", json!({"configuration_name": "wait", "timeout": 10}));
     world.await_status("the call runs", |status| {
         find(status, "shop").is_some_and(|window| !window.debug_sessions.is_empty())
     });

@@ -152,11 +152,14 @@ fn end_signal() -> anyhow::Result<CancellationToken> {
     let shutdown = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    // The terminal of `baton window` was closed.
+    let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     let on_signal = shutdown.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            _ = hang_up.recv() => {}
         }
         on_signal.cancel();
     });

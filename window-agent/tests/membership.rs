@@ -134,6 +134,22 @@ async fn it_tells_everything_at_first_and_leaves_when_its_input_ends() {
     assert!(since.elapsed() < Duration::from_secs(2));
 }
 
+/// A terminal that is closed says so with a signal of its own.
+#[tokio::test]
+async fn it_leaves_when_a_signal_ends_it() {
+    for ending in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let (dir, home) = folder();
+        let mut coordinator = Coordinator::start(&home, 1).await;
+        let mut agent = Agent::start(dir, home).await;
+        let (said, _stream) = coordinator.register(standby()).await;
+        agent.signal(ending);
+        let leave = coordinator.next("/leave").await;
+        assert_eq!(leave.body["incarnation"], said["incarnation"]);
+        leave.answer(200, json!({}));
+        assert_eq!(agent.ended().await, Some(0), "{ending:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_new_coordinator_hears_at_once_what_was_held() {
     let (dir, home) = folder();

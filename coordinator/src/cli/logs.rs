@@ -1,4 +1,4 @@
-//! `baton logs`: the newest log file, or all that is written from now on.
+//! `baton logs`: the newest log file of the coordinator or of the windows, or all that is written from now on.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,9 @@ const FOLLOW_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsOptions {
+    /// Those of the windows' agents, not the coordinator's
+    #[arg(long)]
+    agents: bool,
     /// Go on printing what is written
     #[arg(long, short)]
     follow: bool,
@@ -25,7 +28,8 @@ pub(crate) struct LogsOptions {
 
 pub(super) async fn run(options: LogsOptions) -> Done {
     let home = Home::from_env()?;
-    let Some(mut path) = newest(&home.logs_path()) else {
+    let whose = if options.agents { "agent." } else { "baton." };
+    let Some(mut path) = newest(&home.logs_path(), whose) else {
         let message = format!("there are no logs yet in {}", home.logs_path().display());
         return Err(Failed::new(exit::FAILED, message));
     };
@@ -42,17 +46,19 @@ pub(super) async fn run(options: LogsOptions) -> Done {
         output::raw(&text);
         offset += text.len() as u64;
         // A new day has a new file.
-        match newest(&home.logs_path()) {
+        match newest(&home.logs_path(), whose) {
             Some(newer) if newer != path && text.is_empty() => (path, offset) = (newer, 0),
             _ => {}
         }
     }
 }
 
-/// The names hold the date, so that their order is that of the days.
-fn newest(folder: &Path) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
-    entries.filter(|path| path.extension().is_some_and(|extension| extension == "log")).max()
+/// After whose they are the names hold the date, so that their order is that of the days.
+fn newest(folder: &Path, whose: &str) -> Option<PathBuf> {
+    let is_log = |name: &str| name.starts_with(whose) && name.ends_with(".log");
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let logs = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_log));
+    logs.map(|entry| entry.path()).max()
 }
 
 fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, Failed> {
@@ -80,6 +86,20 @@ fn last_lines(text: &[u8], n_lines: usize) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_newest_is_that_of_the_last_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let names =
+            ["agent.2026-11-20.log", "baton.2026-11-20.log", "baton.2026-11-21.log", "baton.2026-11-22.txt"];
+        for name in names {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let of = |whose: &str| newest(folder.path(), whose).map(|path| path.file_name().unwrap().to_owned());
+        assert_eq!(of("baton.").unwrap(), "baton.2026-11-21.log");
+        assert_eq!(of("agent.").unwrap(), "agent.2026-11-20.log");
+        assert_eq!(of("other."), None);
+    }
 
     #[test]
     fn the_last_lines_are_the_last_lines() {

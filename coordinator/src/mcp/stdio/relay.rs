@@ -163,7 +163,8 @@ impl Relay {
         for _ in 0..2 {
             match self.upstream.send(Method::POST, &self.headers(None), body.clone(), true).await {
                 Ok(Incomplete { response, connection }) => {
-                    if response.into_body().collect().await.is_ok() {
+                    let body = self.upstream.unless_hung(response.into_body().collect()).await;
+                    if matches!(body, Some(Ok(_))) {
                         self.upstream.keep(connection);
                     }
                     return;
@@ -271,13 +272,15 @@ impl Relay {
         if is_stream {
             let mut events = Events::new(response.into_body());
             let mut is_answered = false;
-            while let Some(message) = events.next().await {
+            while let Some(Some(message)) = self.upstream.unless_hung(events.next()).await {
                 is_answered = is_answered || is_answer(&message, &task.id);
                 self.say(message).await;
             }
             return if is_answered { Progress::Complete } else { Progress::Lost };
         }
-        let Ok(body) = response.into_body().collect().await else { return Progress::Lost };
+        let Some(Ok(body)) = self.upstream.unless_hung(response.into_body().collect()).await else {
+            return Progress::Lost;
+        };
         let body = body.to_bytes();
         self.upstream.keep(connection);
         if status == StatusCode::NOT_FOUND && task.method != "initialize" && is_unknown_session(&body) {

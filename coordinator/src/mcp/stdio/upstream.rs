@@ -1,6 +1,7 @@
 //! Proven connections to the coordinator, and requests on them.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use baton_link::connection::Connection;
 use baton_link::find::{self, FindError, FindOptions};
@@ -16,6 +17,8 @@ use super::Options;
 
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 8;
+/// How often it is looked whether a coordinator that has not answered yet does anything at all.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Where messages go.
 pub(super) struct Upstream {
@@ -78,11 +81,34 @@ impl Upstream {
         if let Some(folder) = &self.folder {
             own.insert(HeaderName::from_static(FOLDER_HEADER), folder.clone());
         }
-        let response = connection.send(request).await.map_err(|error| {
+        let response = self.unless_hung(connection.send(request)).await.ok_or(SendError::Lost)?;
+        let response = response.map_err(|error| {
             tracing::debug!(%error, "the coordinator went away");
             SendError::Lost
         })?;
         Ok(Incomplete { response, connection })
+    }
+
+    /// Waits for what the coordinator is to say, which may take as long as a call takes; `None` when it was stopped or
+    /// hangs. The next request ends it then, and starts another.
+    pub(super) async fn unless_hung<T>(&self, said: impl Future<Output = T>) -> Option<T> {
+        let hung = async {
+            loop {
+                tokio::time::sleep(LOOK_EVERY).await;
+                if let Err(FindError::Hung { .. }) = find::find(&self.find.home).await {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            said = said => Some(said),
+            () = hung => {
+                tracing::warn!("the coordinator does not answer");
+                self.forget();
+                None
+            }
+        }
     }
 
     /// A connection may be used again once its answer is complete.
