@@ -241,6 +241,10 @@ test('R10: a short silence changes nothing; a live window that hangs is followed
     process.kill(host, 'SIGSTOP');
     try {
         await until('another one is live', async () => /live/.test(await b.status()) || /live/.test(await c.status()));
+        await until('it is not counted any more', () => editor.known(a) === undefined);
+        // Its agent lives, and does not pretend that its window does.
+        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        assert.equal(editor.known(a), undefined);
     } finally {
         process.kill(host, 'SIGCONT');
     }

@@ -121,6 +121,7 @@ impl Membership {
         if std::mem::take(&mut self.is_down) {
             self.await_successor().await;
         }
+        self.pulse.await_sign().await;
         self.find.suspect = self.suspect.take();
         let connection = match find_or_start(&self.find).await {
             Ok(connection) => connection,

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use baton_proto::control::HEARTBEAT_MS;
+use baton_proto::control::{HEARTBEAT_MS, SUSPECT_MS};
 use baton_proto::shim::WindowBeat;
 use tokio::sync::watch;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::window::Window;
 
@@ -22,6 +22,8 @@ pub enum Pulse {
         beats: watch::Receiver<Option<WindowBeat>>,
         /// The folders it said last.
         folders: Vec<String>,
+        /// When it said something last.
+        last_at: Instant,
     },
 }
 
@@ -36,7 +38,22 @@ impl Pulse {
     /// The extension, which started this agent with these folders.
     pub fn editor(beats: watch::Receiver<Option<WindowBeat>>, folders: &[PathBuf]) -> Self {
         let folders = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
-        Self::Editor { beats, folders }
+        Self::Editor { beats, folders, last_at: Instant::now() }
+    }
+
+    /// Returns when the window answers, or did so just now: one that hangs must not be registered, where it would
+    /// count as well and could be live again.
+    pub(crate) async fn await_sign(&mut self) {
+        let Self::Editor { beats, last_at, .. } = self else { return };
+        if last_at.elapsed() > Duration::from_millis(SUSPECT_MS) {
+            tracing::info!("the window does not answer");
+            if beats.changed().await.is_err() {
+                // The extension is gone, and this agent soon too.
+                std::future::pending::<()>().await;
+            }
+            // What it said is still to be taken over.
+            beats.mark_changed();
+        }
     }
 
     /// A heartbeat was sent just now.
@@ -52,11 +69,12 @@ impl Pulse {
             Self::Timer(timer) => {
                 timer.tick().await;
             }
-            Self::Editor { beats, folders } => {
+            Self::Editor { beats, folders, last_at } => {
                 if beats.changed().await.is_err() {
                     // The extension is gone, and this agent soon too.
                     std::future::pending::<()>().await;
                 }
+                *last_at = Instant::now();
                 let beat = beats.borrow_and_update();
                 if let Some(beat) = beat.as_ref() {
                     window.set_name(&beat.name);
@@ -83,5 +101,34 @@ impl Pulse {
     /// Whether the window is an editor's.
     pub(crate) fn is_editor(&self) -> bool {
         matches!(self, Self::Editor { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use super::*;
+
+    /// Whether it waits for a sign just now.
+    async fn waits(pulse: &mut Pulse) -> bool {
+        let mut sign = Box::pin(pulse.await_sign());
+        poll_fn(|context| Poll::Ready(sign.as_mut().poll(context).is_pending())).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_window_that_hangs_is_waited_for() {
+        let beat = WindowBeat { focused: true, name: "shop".to_owned(), folders: Vec::new(), trusted: true };
+        let (sender, beats) = watch::channel(None);
+        let mut pulse = Pulse::editor(beats, &[]);
+        assert!(!waits(&mut pulse).await, "it was started just now");
+        tokio::time::advance(Duration::from_millis(SUSPECT_MS + 1)).await;
+        assert!(waits(&mut pulse).await);
+        assert!(waits(&mut pulse).await, "time alone changes nothing");
+        sender.send_replace(Some(beat));
+        assert!(!waits(&mut pulse).await);
+        let Pulse::Editor { beats, .. } = &pulse else { unreachable!() };
+        assert!(beats.has_changed().unwrap(), "what it said is still to be heard");
     }
 }
