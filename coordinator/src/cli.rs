@@ -78,7 +78,7 @@ enum Verb {
     Start(Target),
     /// Stop a window: it is off until it is started or taken
     Stop(Target),
-    /// Restart the agent of a window; it becomes live again
+    /// Restart the agent of a window; it stands afterwards where it stood
     Restart(Target),
     /// MCP over standard input and output, for clients that run a command
     Stdio(stdio::StdioOptions),

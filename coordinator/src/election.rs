@@ -256,6 +256,7 @@ impl Election {
             term: self.place.term_of(window),
             settings: (*self.settings).clone(),
             port: None,
+            client_epoch: 0,
         })
     }
 

@@ -54,7 +54,9 @@ pub enum KeeperError {
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The window has nobody who could be asked.
-    #[error("nobody can be asked in this window; hand over with `baton take` or set aiHandover to always")]
+    #[error(
+        "nobody can be asked in this window; hand over with `baton take`, or run `baton settings ai_handover always`"
+    )]
     NobodyToAsk,
     /// The coordinator ends.
     #[error("the coordinator is ending; try again in a second")]
@@ -244,15 +246,16 @@ impl Task {
             Command::Register(window, register, reply) => {
                 info!(%window, name = register.name, incarnation = register.incarnation, "registers");
                 let incarnation = register.incarnation;
+                self.client_epoch = self.client_epoch.max(register.client_epoch);
                 let result = self.handle(Input::Register(window.clone(), register));
                 if result.is_ok() {
                     self.streams.expect(&window, incarnation);
                 }
-                answer(reply, result.and_then(|()| Ok(self.election.registered(&window)?)));
+                answer(reply, result.and_then(|()| self.registered(&window)));
             }
             Command::Heartbeat(window, heartbeat, reply) => {
                 let result = self.handle(Input::Heartbeat(window.clone(), heartbeat));
-                answer(reply, result.and_then(|()| Ok(self.election.registered(&window)?)));
+                answer(reply, result.and_then(|()| self.registered(&window)));
             }
             Command::Leave(window, incarnation, reply) => {
                 info!(%window, incarnation, "leaves");
@@ -292,6 +295,10 @@ impl Task {
                 answer(reply, Ok(Arc::new(self.election.roster(Instant::now(), self.client_epoch))));
             }
         }
+    }
+
+    fn registered(&self, window: &WindowId) -> Result<Registered, KeeperError> {
+        Ok(Registered { client_epoch: self.client_epoch, ..self.election.registered(window)? })
     }
 
     fn handle(&mut self, input: Input) -> Result<(), KeeperError> {

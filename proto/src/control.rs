@@ -116,6 +116,10 @@ pub struct Register {
     /// How long ago the window was focused, in milliseconds; 0 while it is.
     #[serde(default)]
     pub focused_ms_ago: Option<u64>,
+    /// Highest epoch of client tokens the agent has heard of: a coordinator that lost its state must not take those
+    /// again that were revoked.
+    #[serde(default)]
+    pub client_epoch: u32,
 }
 
 /// The coordinator's view of the window, as answer to [`Register`] and [`Heartbeat`].
@@ -134,6 +138,9 @@ pub struct Registered {
     /// The port of the stable URL: another one than that of this connection, after a change.
     #[serde(default)]
     pub port: Option<u16>,
+    /// Epoch of the client tokens that are taken.
+    #[serde(default)]
+    pub client_epoch: u32,
 }
 
 /// Every [`HEARTBEAT_MS`], and at once when something in it changed.

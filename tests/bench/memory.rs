@@ -121,6 +121,7 @@ async fn register(
         stopped: false,
         debug_sessions: vec![],
         focused_ms_ago: None,
+        client_epoch: 0,
     };
     control.post::<Registered>(&format!("/v1/windows/{id}/register"), &register).await?;
     let events = Connection::open(secret, port).await?.events(&id, incarnation).await?;

@@ -2,7 +2,7 @@
 
 use baton_proto::control::{Status, WindowState};
 use baton_tests::client::ClientKind;
-use baton_tests::process::{is_alive, signal};
+use baton_tests::process::{is_alive, kill9, signal};
 use baton_tests::story::configurations;
 use baton_tests::world::{WindowOptions, World, find, state_of};
 use rustix::process::Signal;
@@ -61,6 +61,28 @@ fn r5_a_stop_is_a_wish() {
     let status = world.await_nobody_live();
     assert_eq!(state_of(&status, "shop"), Some(WindowState::Off));
     assert_eq!(state_of(&status, "weather"), Some(WindowState::Standby), "nobody is promoted");
+    world.baton_ok(&["start", "shop"]);
+    world.await_live("shop");
+}
+
+#[test]
+fn r5_a_stop_outlives_the_agent_and_the_coordinator() {
+    let mut world = World::new();
+    let before = world.window("shop");
+    world.await_live("shop");
+    world.baton_ok(&["stop", "shop"]);
+    let printed = world.baton_ok(&["restart", "shop"]);
+    assert_eq!(printed, "shop restarts and stays off; `baton start` makes it live");
+    world.await_status("another agent of it", |status| {
+        find(status, "shop")
+            .is_some_and(|window| window.pid != before.pid && window.state == WindowState::Off)
+    });
+    let first = world.coordinator_pid();
+    kill9(first);
+    let status = world.await_status("a successor that knows it", |status| {
+        status.pid != first && find(status, "shop").is_some()
+    });
+    assert_eq!(state_of(&status, "shop"), Some(WindowState::Off));
     world.baton_ok(&["start", "shop"]);
     world.await_live("shop");
 }

@@ -36,6 +36,8 @@ pub struct Membership {
     incarnation: u64,
     /// Of the last heartbeat.
     seq: u64,
+    /// Of client tokens; the highest that was heard of.
+    client_epoch: u32,
     /// The port that was reported last.
     told_port: Option<u16>,
     /// What was reported last of where this window stands.
@@ -91,6 +93,7 @@ impl Membership {
             tokens,
             incarnation,
             seq: 0,
+            client_epoch: 0,
             told_port: None,
             told: None,
             is_stopped: false,
@@ -178,6 +181,7 @@ impl Membership {
         // The events come on a connection of their own, whose end says at once that one of the two died.
         let port = connection.hello().port;
         let events = Connection::open(connection.secret(), port).await.map_err(|_| CallError::Lost)?;
+        self.client_epoch = self.client_epoch.max(registered.client_epoch);
         self.window.take_settings(&registered.settings);
         self.apply_state(registered.state, registered.term);
         self.window.fence().handle_acknowledgement(sent_at);
@@ -207,6 +211,7 @@ impl Membership {
             stopped: self.is_stopped,
             debug_sessions: debug_sessions(&self.window.debugger.sessions()),
             focused_ms_ago: self.pulse.is_focused().then_some(0),
+            client_epoch: self.client_epoch,
         }
     }
 
@@ -270,6 +275,7 @@ impl Membership {
 
     /// An answer to a heartbeat may have been overtaken by a notice, so it can grant and never revoke.
     fn on_acknowledged(&mut self, sent_at: Instant, registered: &Registered) {
+        self.client_epoch = self.client_epoch.max(registered.client_epoch);
         if let Some(port) = registered.port {
             self.tell_port(port);
         }
@@ -314,9 +320,9 @@ impl Membership {
             (WindowState::Live, Some(term)) => self.window.fence().handle_grant(term),
             _ => self.window.fence().handle_revocation(),
         }
-        if state != WindowState::Off {
-            self.is_stopped = false;
-        }
+        // Off although it may start by itself: the user stopped it. An agent that was started again hears it so, and
+        // tells the next coordinator.
+        self.is_stopped = state == WindowState::Off && (self.is_stopped || self.window.auto_start());
     }
 
     async fn leave(&self) {

@@ -13,6 +13,7 @@ pub(super) async fn run(verb: &str, window: &str) -> Done {
     let path = format!("/v1/windows/{}/{verb}", percent_encode(&target));
     let outcome: Outcome = running().await?.post(&path, &json!({})).await?;
     let state = match outcome.state {
+        WindowState::Off if verb == "restart" => "restarts and stays off; `baton start` makes it live",
         // Its place is held until its new agent is there.
         _ if verb == "restart" => "restarts",
         WindowState::Live => "is live",

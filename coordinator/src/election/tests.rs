@@ -130,6 +130,7 @@ impl World {
             stopped: agent.stopped,
             debug_sessions: agent.sessions.clone(),
             focused_ms_ago: agent.focused.then_some(0),
+            client_epoch: 0,
         }
     }
 

@@ -37,6 +37,7 @@ fn registration(name: &str, kind: WindowKind) -> Register {
         stopped: false,
         debug_sessions: Vec::new(),
         focused_ms_ago: None,
+        client_epoch: 0,
     }
 }
 
@@ -222,6 +223,20 @@ async fn what_the_next_coordinator_needs_is_published() {
     keeper.stop(id("a")).await.unwrap();
     let now = saved.borrow_and_update().clone();
     assert_eq!((now.preferred, now.vacated), (None, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_was_revoked_stays_so_without_the_state_file() {
+    let (keeper, saved) = Keeper::spawn(start(), 0);
+    let remembered = Register { client_epoch: 3, ..registration("a", WindowKind::Headless) };
+    let registered = keeper.register(id("a"), remembered).await.unwrap();
+    assert_eq!(
+        (registered.client_epoch, keeper.roster().client_epoch, saved.borrow().client_epoch),
+        (3, 3, 3)
+    );
+    // One that has heard nothing changes nothing.
+    let registered = keeper.register(id("b"), registration("b", WindowKind::Headless)).await.unwrap();
+    assert_eq!(registered.client_epoch, 3);
 }
 
 #[tokio::test(start_paused = true)]

@@ -385,7 +385,7 @@ pub(crate) fn stopped_bytes(call: &Call, stop: Stop) -> Vec<u8> {
         Stop::Gone => ToolFailure {
             code: "outcome_unknown",
             message: "The window ended while it ran this call; it may or may not have taken effect.".to_owned(),
-            hint: "Repeat it if it only reads; otherwise check the state first, for example with get_session_status or get_breakpoints."
+            hint: "Repeat it if it only reads; otherwise check the state first, for example with list_windows or get_breakpoints."
                 .to_owned(),
             candidates: Vec::new(),
         },

@@ -149,7 +149,7 @@ async fn activate(
             return Err(refused(&target, why));
         }
         (AiHandover::Never, _) => {
-            return Err(refused(&target, "is for the user alone (setting aiHandover: never)"));
+            return Err(refused(&target, "is for the user alone (setting ai_handover: never)"));
         }
     };
     let was_asked = ask_for.is_some();
@@ -175,7 +175,10 @@ fn refused(target: &WindowRef, why: &str) -> ToolFailure {
     ToolFailure {
         code: "handover_refused",
         message: format!("Making {:?} live {why}.", target.name),
-        hint: format!("Ask the user to run `baton take {}`, or to set aiHandover to always.", target.id),
+        hint: format!(
+            "Ask the user to run `baton take {}`, or `baton settings ai_handover always` to agree once and for all.",
+            target.id
+        ),
         candidates: vec![target.clone()],
     }
 }

@@ -129,7 +129,15 @@ impl Coordinator {
 /// What the agent is told of where it stands.
 pub fn stands(state: WindowState, term: Option<Term>) -> Registered {
     let settings = Settings::default();
-    Registered { instance: InstanceId("i".to_owned()), generation: 1, state, term, settings, port: None }
+    Registered {
+        instance: InstanceId("i".to_owned()),
+        generation: 1,
+        state,
+        term,
+        settings,
+        port: None,
+        client_epoch: 0,
+    }
 }
 
 pub fn standby() -> Registered {
