@@ -13,7 +13,6 @@ use baton_proto::shim::{
     EditorRequest, EditorSessionRef, EditorStart, Problem, RequestInEditor, StartInEditor, StopInEditor,
 };
 use bytes::Bytes;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -60,14 +59,6 @@ impl Target {
     }
 }
 
-#[derive(Deserialize)]
-struct Request {
-    seq: i64,
-    command: String,
-    #[serde(default)]
-    arguments: Value,
-}
-
 struct Host {
     editor: Editor,
     target: Target,
@@ -112,9 +103,12 @@ pub(crate) async fn run(editor: Editor, target: Target, over: CancellationToken,
             }
         };
         tokio::select! {
-            request = requests.recv() => match request.as_deref().map(serde_json::from_slice::<Request>) {
-                Some(Ok(request)) => host.on_request(request, &start_failed).await,
-                Some(Err(_)) => {}
+            message = requests.recv() => match message.as_deref().map(Incoming::parse) {
+                Some(Some(Incoming::Request { seq, command, arguments })) => {
+                    host.on_request(seq, command, arguments, &start_failed).await;
+                }
+                // Answers of the engine are for the host, which asked, and not for the editor.
+                Some(_) => {}
                 None => break,
             },
             Some(problem) = failures.recv() => host.on_start_failed(problem).await,
@@ -161,8 +155,13 @@ impl Host {
         }
     }
 
-    async fn on_request(&mut self, request: Request, start_failed: &mpsc::Sender<Problem>) {
-        let Request { seq, command, arguments } = request;
+    async fn on_request(
+        &mut self,
+        seq: i64,
+        command: String,
+        arguments: Value,
+        start_failed: &mpsc::Sender<Problem>,
+    ) {
         match command.as_str() {
             "initialize" => {
                 // VS Code asks the adapter itself; what it answers is told as an event.
@@ -456,7 +455,41 @@ fn with_plain_paths(mut body: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use baton_proto::shim::EditorSession;
+
+    use crate::shim::{FromExtension, Shim};
+
     use super::*;
+
+    #[tokio::test]
+    async fn an_answer_of_the_engine_is_no_request_of_the_editor() {
+        let (agent_end, extension_end) = tokio::io::duplex(64 * 1024);
+        let (reader, writer) = tokio::io::split(agent_end);
+        let (shim, _keep) = Shim::open(reader, writer);
+        let (reader, writer) = tokio::io::split(extension_end);
+        let (_extension, mut heard) = Shim::open(reader, writer);
+        let (sender, mut to_engine) = mpsc::channel(16);
+        let target = Target::Begun { session: "one".to_owned(), is_child: false, is_users: true };
+        let (editor, inbox) = (Editor::new(shim), Inbox { key: 1, sender });
+        editor.on_began(session("one")).await;
+        tokio::spawn(run(editor, target, CancellationToken::new(), inbox));
+        let Some((_, FromHost::Reached(requests))) = to_engine.recv().await else { panic!() };
+        for message in [
+            json!({"seq": 1, "type": "response", "request_seq": 0, "success": true, "command": "startDebugging"}),
+            json!({"seq": 2, "type": "request", "command": "threads", "arguments": {}}),
+        ] {
+            requests.send(message.to_string().into()).await.unwrap();
+        }
+        let Some(FromExtension::Request { params, .. }) = heard.recv().await else { panic!() };
+        assert_eq!(params["command"], "threads");
+    }
+
+    fn session(id: &str) -> EditorSession {
+        serde_json::from_value(json!({
+            "session": id, "parent": null, "start": null, "kind": "mock", "name": id, "request": "launch",
+        }))
+        .unwrap()
+    }
 
     #[test]
     fn addresses_become_paths_wherever_they_are() {
