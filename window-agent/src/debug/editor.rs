@@ -23,6 +23,8 @@ use crate::shim::Shim;
 /// Events of one session on their way to its host.
 const MAX_EVENTS: usize = 1_024;
 
+/// How long a session may wait for its host, which asks within milliseconds; then nobody will.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long after its parent a child may be heard.
 const CHILDREN_GRACE: Duration = Duration::from_millis(300);
 /// How long the editor may take to take breakpoints.
@@ -151,6 +153,21 @@ impl Editor {
         let mut state = self.state();
         state.sessions.remove(session);
         state.unclaimed.remove(session);
+        state.parents.remove(session);
+        drop(state);
+        self.gone.send_replace(());
+    }
+
+    /// Forgets a session that nobody has asked for in time: its parent had ended already, for example.
+    fn expire(&self, session: String) {
+        let editor = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(CLAIM_TIMEOUT).await;
+            if editor.state().unclaimed.contains_key(&session) {
+                tracing::debug!(session, "nobody asks for a debug session of the editor");
+                editor.forget(&session);
+            }
+        });
     }
 
     /// What the editor debugs, by the types of configurations.
@@ -196,11 +213,12 @@ impl Editor {
     /// A session began in the editor. One that no session of the engine's has to do with is given back: the user
     /// started it, and the engine may adopt it.
     pub(crate) async fn on_began(&self, session: EditorSession) -> Option<EditorSession> {
+        let (id, parent) = (session.session.clone(), session.parent.clone().unwrap_or_default());
         let (sender, event) = {
             let mut state = self.state();
-            let parent = session.parent.as_ref().and_then(|parent| state.sessions.get(parent)).cloned();
+            let to_parent = state.sessions.get(&parent).cloned();
             let start = session.start.as_ref().and_then(|start| state.starts.get_mut(start));
-            match (parent, start) {
+            match (to_parent, start) {
                 (None, Some((sender, has_begun))) if !*has_begun => {
                     *has_begun = true;
                     let sender = sender.clone();
@@ -214,21 +232,26 @@ impl Editor {
                 }
                 (None, None) => {
                     state.claimable(session.clone());
+                    drop(state);
+                    self.expire(id);
                     return Some(session);
                 }
             }
         };
-        let _ = sender.send(event).await;
+        if matches!(event, EditorEvent::Child(_)) {
+            self.expire(id);
+        }
+        self.hand(&parent, sender, event).await;
         None
     }
 
     /// Editor and adapter speak.
     pub(crate) async fn on_message(&self, message: EditorMessage) {
-        let sender = self.state().sessions.get(&message.session).cloned();
+        let EditorMessage { session, from_adapter, message } = message;
+        let sender = self.state().sessions.get(&session).cloned();
         if let Some(sender) = sender {
-            let EditorMessage { from_adapter, message, .. } = message;
             tracing::trace!(from_adapter, %message, "in the editor");
-            let _ = sender.send(EditorEvent::Message { from_adapter, message }).await;
+            self.hand(&session, sender, EditorEvent::Message { from_adapter, message }).await;
         }
     }
 
@@ -236,7 +259,18 @@ impl Editor {
     pub(crate) async fn on_ended(&self, session: &str) {
         let sender = self.state().sessions.remove(session);
         if let Some(sender) = sender {
-            let _ = sender.send(EditorEvent::Ended).await;
+            self.hand(session, sender, EditorEvent::Ended).await;
+        }
+    }
+
+    /// Whoever tells waits for a host that is busy, but never for one that may not come.
+    async fn hand(&self, session: &str, sender: mpsc::Sender<EditorEvent>, event: EditorEvent) {
+        let is_claimed = !self.state().unclaimed.contains_key(session);
+        if is_claimed {
+            let _ = sender.send(event).await;
+        } else if sender.try_send(event).is_err() {
+            tracing::warn!(session, "nobody hears a debug session of the editor; it is forgotten");
+            self.forget(session);
         }
     }
 
@@ -419,4 +453,78 @@ pub(crate) fn place_of(wish: &SetBreakpoint) -> Place {
 /// To the editor, the first column is no column.
 fn plain(column: Option<u32>) -> Option<u32> {
     column.filter(|column| *column > 1)
+}
+
+#[cfg(test)]
+impl Editor {
+    /// Whether it still keeps something of the session.
+    pub(crate) fn knows(&self, session: &str) -> bool {
+        let state = self.state();
+        state.sessions.contains_key(session)
+            || state.unclaimed.contains_key(session)
+            || state.parents.contains_key(session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn editor() -> Editor {
+        let (agent_end, _) = tokio::io::duplex(1_024);
+        let (reader, writer) = tokio::io::split(agent_end);
+        Editor::new(Shim::open(reader, writer).0)
+    }
+
+    fn session(id: &str, parent: Option<&str>) -> EditorSession {
+        let (session, parent) = (id.to_owned(), parent.map(str::to_owned));
+        let (name, kind, request) = (id.to_owned(), "mock".to_owned(), "launch".to_owned());
+        EditorSession { session, parent, name, kind, start: None, request }
+    }
+
+    fn message(session: &str) -> EditorMessage {
+        EditorMessage { session: session.to_owned(), from_adapter: true, message: json!({"type": "event"}) }
+    }
+
+    #[tokio::test]
+    async fn a_session_that_nobody_claims_holds_nobody_up() {
+        let editor = editor();
+        assert!(editor.on_began(session("one", None)).await.is_some());
+        let told = async {
+            for _ in 0..=MAX_EVENTS {
+                editor.on_message(message("one")).await;
+            }
+            editor.on_ended("one").await;
+        };
+        tokio::time::timeout(Duration::from_secs(20), told).await.expect("the desk goes on");
+        assert!(!editor.knows("one"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_child_that_nobody_claims_in_time_is_forgotten_and_one_in_time_hears_all() {
+        let editor = editor();
+        editor.on_began(session("parent", None)).await;
+        let begun = |session: &str| {
+            let session = session.to_owned();
+            Target::Begun { session, is_child: true, is_users: true }
+        };
+        let mut parent = editor.attach(&begun("parent"));
+        for child in ["late", "quick"] {
+            editor.on_began(session(child, Some("parent"))).await;
+            editor.on_message(message(child)).await;
+            editor.on_ended(child).await;
+            assert!(matches!(parent.recv().await, Some(EditorEvent::Child(_))));
+        }
+        // It ended before its host came.
+        let mut quick = editor.attach(&begun("quick"));
+        assert!(matches!(quick.recv().await, Some(EditorEvent::Message { .. })));
+        assert!(matches!(quick.recv().await, Some(EditorEvent::Ended)));
+        assert!(editor.knows("late"));
+        tokio::time::sleep(CLAIM_TIMEOUT * 2).await;
+        assert!(!editor.knows("late"));
+        assert!(editor.attach(&begun("late")).recv().await.is_none());
+        assert!(editor.knows("parent"));
+    }
 }

@@ -194,6 +194,7 @@ impl Engine {
         configuration: Value,
     ) {
         let name = configuration["name"].as_str().unwrap_or("child").to_owned();
+        let in_editor = configuration["__session"].as_str().map(str::to_owned);
         let Some(live) = self.sessions.get_mut(&key) else { return };
         // js-debug's first session has no threads; the program is its first child.
         let is_target = !configuration["__pendingTargetId"].is_null();
@@ -214,6 +215,9 @@ impl Engine {
             }
             None => Err("the child's configuration names no address".to_owned()),
         };
+        if let (Err(_), Some(editor), Some(session)) = (&result, &self.editor, in_editor) {
+            editor.forget(&session);
+        }
         self.feed(key, Input::Reply { request_seq, command: "startDebugging".to_owned(), result });
     }
 
@@ -519,4 +523,45 @@ fn with_words(message: &str, output: &OutputTail) -> String {
     let words = output.text.trim();
     let words = &words[words.ceil_char_boundary(words.len().saturating_sub(MAX_WORDS))..];
     if words.is_empty() { message.to_owned() } else { format!("{message}: {words}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_proto::shim::EditorSession;
+    use tokio::sync::{mpsc, watch};
+
+    use crate::debug::DebuggerOptions;
+    use crate::debug::editor::Editor;
+    use crate::shim::Shim;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_child_in_the_editor_that_is_one_too_many_is_forgotten() {
+        let (agent_end, _) = tokio::io::duplex(1_024);
+        let (reader, writer) = tokio::io::split(agent_end);
+        let editor = Editor::new(Shim::open(reader, writer).0);
+        let options = DebuggerOptions { editor: Some(editor.clone()), ..DebuggerOptions::default() };
+        let (_commands, to_engine) = mpsc::channel(1);
+        let mut engine = Engine::new("e".to_owned(), &options, to_engine, watch::Sender::default());
+        let session = |id: &str, parent: Option<&str>| EditorSession {
+            session: id.to_owned(),
+            parent: parent.map(str::to_owned),
+            name: id.to_owned(),
+            kind: "pwa-node".to_owned(),
+            start: None,
+            request: "launch".to_owned(),
+        };
+        let root = editor.on_began(session("root", None)).await.unwrap();
+        let plan = adapters::plan_users(editor.clone(), &root);
+        for n in 0..=MAX_SESSIONS {
+            engine.on_adopt(plan.clone(), format!("session {n}"));
+        }
+        assert_eq!(engine.sessions.len(), MAX_SESSIONS);
+        editor.on_began(session("child", Some("root"))).await;
+        let configuration = json!({"name": "child", "__session": "child", "__child": true});
+        engine.on_start_child(1, 0, "launch", configuration);
+        assert_eq!(engine.sessions.len(), MAX_SESSIONS);
+        assert!(!editor.knows("child"));
+    }
 }
