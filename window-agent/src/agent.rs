@@ -131,7 +131,10 @@ impl Extension {
 }
 
 fn open_window(options: &Options, id: WindowId, editor: Option<Editor>) -> anyhow::Result<Window> {
-    let workspace = Workspace::open(&options.folders).context("cannot open a folder of the window")?;
+    let workspace = match options.kind {
+        Kind::Headless => Workspace::open(&options.folders).context("cannot open a folder of the window")?,
+        Kind::Vscode => Workspace::open_some(&options.folders).0,
+    };
     let folders = workspace.folders();
     let name = options.name.clone().filter(|name| !name.is_empty());
     let name = name.or_else(|| folders.first().map(|folder| folder.name.clone()));

@@ -1,6 +1,6 @@
 //! What all parts of the agent share about its window.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -92,10 +92,8 @@ impl Window {
     }
 
     /// The user added or removed folders.
-    pub fn set_folders(&self, folders: &[PathBuf]) -> std::io::Result<()> {
-        let changed = Workspace::open(folders)?;
+    pub fn set_workspace(&self, changed: Workspace) {
         *self.workspace.lock().unwrap_or_else(PoisonError::into_inner) = changed;
-        Ok(())
     }
 
     /// Whether it may become live by itself.

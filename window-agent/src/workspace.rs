@@ -18,6 +18,9 @@ const MAX_WALKED: usize = 100_000;
 const MAX_WALK: Duration = Duration::from_secs(3);
 /// Candidates that an answer lists.
 const MAX_CANDIDATES: usize = 10;
+/// Most folders that the coordinator takes, and the longest path of one in bytes.
+const MAX_TOLD_FOLDERS: usize = 64;
+const MAX_TOLD_PATH: usize = 4_096;
 /// Largest launch.json, settings.json or environment file.
 const MAX_FILE_LEN: u64 = 4 * 1024 * 1024;
 
@@ -42,14 +45,42 @@ pub struct Configurations {
 }
 
 impl Workspace {
-    /// A workspace on these folders; they are made absolute and free of links.
+    /// A workspace on these folders; they are made absolute and free of links. Those that cannot be opened are left
+    /// out, which is an error when nothing is left.
     pub fn open(folders: &[PathBuf]) -> std::io::Result<Self> {
-        let folders = folders.iter().map(|folder| {
-            let path = std::fs::canonicalize(folder)?;
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            Ok(Folder { name, path })
-        });
-        Ok(Self { folders: folders.collect::<std::io::Result<_>>()? })
+        let (workspace, missing) = Self::open_some(folders);
+        match missing.first() {
+            Some(folder) if workspace.folders.is_empty() => {
+                let error = std::fs::canonicalize(folder).err();
+                let kind = error.as_ref().map_or(std::io::ErrorKind::NotFound, std::io::Error::kind);
+                let why = error.map_or_else(String::new, |error| format!(": {error}"));
+                Err(std::io::Error::new(kind, format!("{}{why}", folder.display())))
+            }
+            Some(_) => {
+                tracing::warn!(?missing, "these folders cannot be opened, and are left out");
+                Ok(workspace)
+            }
+            None => Ok(workspace),
+        }
+    }
+
+    /// The same for an editor's window, which has folders even when none is there; and those that were left out.
+    pub fn open_some(folders: &[PathBuf]) -> (Self, Vec<PathBuf>) {
+        let mut opened = Vec::new();
+        let mut missing = Vec::new();
+        for folder in folders {
+            match std::fs::canonicalize(folder) {
+                Ok(path) => {
+                    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+                    opened.push(Folder { name: name.unwrap_or_default(), path });
+                }
+                Err(error) => {
+                    tracing::debug!(folder = %folder.display(), %error, "a folder cannot be opened");
+                    missing.push(folder.clone());
+                }
+            }
+        }
+        (Self { folders: opened.into() }, missing)
     }
 
     /// The folders.
@@ -57,9 +88,11 @@ impl Workspace {
         &self.folders
     }
 
-    /// The absolute folders, as the coordinator is told them.
+    /// The absolute folders, as the coordinator is told them: without those that it would refuse the window for.
     pub fn folder_paths(&self) -> Vec<String> {
-        self.folders.iter().map(|folder| folder.path.to_string_lossy().into_owned()).collect()
+        let paths = self.folders.iter().map(|folder| folder.path.to_string_lossy().into_owned());
+        let is_taken = |path: &String| path.len() <= MAX_TOLD_PATH && !path.chars().any(char::is_control);
+        paths.filter(is_taken).take(MAX_TOLD_FOLDERS).collect()
     }
 
     /// The one file that `given` names: absolute, relative to a folder, an address, or a unique end of a path.

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::window::Window;
+use crate::workspace::Workspace;
 
 /// A headless window beats by a timer. One of an editor beats when the extension host's event loop turns: when it
 /// hangs, the window does not answer, and its agent must not pretend that it does (R10).
@@ -22,6 +23,8 @@ pub enum Pulse {
         beats: watch::Receiver<Option<WindowBeat>>,
         /// The folders it said last.
         folders: Vec<String>,
+        /// Those of them that could not be opened; they are tried again with every beat.
+        missing: Vec<PathBuf>,
         /// When it said something last.
         last_at: Instant,
     },
@@ -37,8 +40,12 @@ impl Pulse {
 
     /// The extension, which started this agent with these folders.
     pub fn editor(beats: watch::Receiver<Option<WindowBeat>>, folders: &[PathBuf]) -> Self {
+        let (_, missing) = Workspace::open_some(folders);
+        if !missing.is_empty() {
+            tracing::warn!(?missing, "these folders cannot be opened, and are left out");
+        }
         let folders = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
-        Self::Editor { beats, folders, last_at: Instant::now() }
+        Self::Editor { beats, folders, missing, last_at: Instant::now() }
     }
 
     /// Returns when the window answers, or did so just now: one that hangs must not be registered, where it would
@@ -69,21 +76,24 @@ impl Pulse {
             Self::Timer(timer) => {
                 timer.tick().await;
             }
-            Self::Editor { beats, folders, last_at } => {
+            Self::Editor { beats, folders, missing, last_at } => {
                 if beats.changed().await.is_err() {
                     // The extension is gone, and this agent soon too.
                     std::future::pending::<()>().await;
                 }
                 *last_at = Instant::now();
                 let beat = beats.borrow_and_update();
-                if let Some(beat) = beat.as_ref() {
-                    window.set_name(&beat.name);
-                }
-                if let Some(beat) = beat.as_ref().filter(|beat| beat.folders != *folders) {
-                    folders.clone_from(&beat.folders);
+                let Some(beat) = beat.as_ref() else { return };
+                window.set_name(&beat.name);
+                let is_changed = beat.folders != *folders;
+                if is_changed || !missing.is_empty() {
                     let paths: Vec<PathBuf> = beat.folders.iter().map(PathBuf::from).collect();
-                    if let Err(error) = window.set_folders(&paths) {
-                        tracing::warn!(%error, "a folder of the window cannot be opened");
+                    let (workspace, still_missing) = Workspace::open_some(&paths);
+                    if is_changed || still_missing != *missing {
+                        tracing::info!(missing = ?still_missing, "the window has other folders");
+                        window.set_workspace(workspace);
+                        folders.clone_from(&beat.folders);
+                        *missing = still_missing;
                     }
                 }
             }
@@ -109,6 +119,11 @@ mod tests {
     use std::future::poll_fn;
     use std::task::Poll;
 
+    use baton_proto::control::WindowKind;
+    use baton_proto::ids::WindowId;
+
+    use crate::debug::{Debugger, DebuggerOptions};
+
     use super::*;
 
     /// Whether it waits for a sign just now.
@@ -130,5 +145,29 @@ mod tests {
         assert!(!waits(&mut pulse).await);
         let Pulse::Editor { beats, .. } = &pulse else { unreachable!() };
         assert!(beats.has_changed().unwrap(), "what it said is still to be heard");
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_goes_and_comes_back_takes_no_other_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(dir.path()).unwrap();
+        let (one, two) = (root.join("one"), root.join("two"));
+        std::fs::create_dir(&one).unwrap();
+        let (workspace, _) = Workspace::open_some(&[]);
+        let id = WindowId::try_from("w".to_owned()).unwrap();
+        let debugger = Debugger::spawn(DebuggerOptions::default());
+        let window = Window::new(id, "shop".to_owned(), WindowKind::Vscode, workspace, debugger);
+        let (beats, last_beat) = watch::channel(None);
+        let mut pulse = Pulse::editor(last_beat, &[]);
+        let folders: Vec<String> = [&one, &two].map(|path| path.display().to_string()).into();
+        let beat =
+            WindowBeat { name: "shop".to_owned(), focused: true, folders: folders.clone(), trusted: true };
+        beats.send_replace(Some(beat.clone()));
+        pulse.next(&window).await;
+        assert_eq!(window.workspace().folder_paths(), folders[..1]);
+        std::fs::create_dir(&two).unwrap();
+        beats.send_replace(Some(beat));
+        pulse.next(&window).await;
+        assert_eq!(window.workspace().folder_paths(), folders);
     }
 }

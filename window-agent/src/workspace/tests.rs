@@ -36,6 +36,36 @@ fn show<T: std::fmt::Debug>(root: &Path, result: Result<T, ToolError>) -> String
     text.replace(&*fs::canonicalize(root).unwrap().to_string_lossy(), "ROOT")
 }
 
+#[test]
+fn a_folder_that_is_not_there_is_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(dir.path()).unwrap();
+    let (there, gone) = (root.join("there"), root.join("gone"));
+    fs::create_dir(&there).unwrap();
+    let workspace = Workspace::open(&[gone.clone(), there.clone()]).unwrap();
+    assert_eq!(workspace.folder_paths(), [there.display().to_string()]);
+    let error = Workspace::open(std::slice::from_ref(&gone)).unwrap_err();
+    assert!(error.to_string().starts_with(&*gone.to_string_lossy()), "{error}");
+    assert!(Workspace::open(&[]).unwrap().folders().is_empty());
+    let (workspace, missing) = Workspace::open_some(std::slice::from_ref(&gone));
+    assert_eq!((workspace.folders().len(), missing), (0, vec![gone]));
+}
+
+#[test]
+fn the_coordinator_is_told_what_it_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut folders: Vec<PathBuf> = (0..70).map(|n| dir.path().join(format!("f{n}"))).collect();
+    folders.insert(0, dir.path().join("two\nlines"));
+    for folder in &folders {
+        fs::create_dir(folder).unwrap();
+    }
+    let workspace = Workspace::open(&folders).unwrap();
+    assert_eq!(workspace.folders().len(), 71, "files are found in all of them");
+    let told = workspace.folder_paths();
+    assert_eq!(told.len(), 64);
+    assert!(told[0].ends_with("f0") && told[63].ends_with("f63"), "{told:?}");
+}
+
 const TREE: &[(&str, &str)] = &[
     ("app/main.py", ""),
     ("app/src/util.py", ""),
