@@ -84,10 +84,12 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     Ok(match ended {
         // The agent that follows is of the same extension host.
         Ended::Restart => ExitCode::from(EXIT_RESTART),
-        Ended::Shutdown | Ended::Superseded => {
+        Ended::Shutdown => {
             identity.release();
             ExitCode::SUCCESS
         }
+        // The id is the other agent's.
+        Ended::Superseded => ExitCode::SUCCESS,
     })
 }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
+use baton_link::process;
 use baton_proto::ids::WindowId;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, test_kill_process};
@@ -27,37 +28,71 @@ pub struct Identity {
     pub id: WindowId,
     /// None without storage: then the window is a new one after a reload.
     file: Option<PathBuf>,
-    kept: Mutex<Kept>,
+    /// Who claimed it.
+    host: Holder,
+    auto_start: Mutex<Option<bool>>,
 }
 
 /// What stands in the file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Kept {
-    /// The extension host that has the id; absent when it has gone.
-    #[serde(default)]
-    pid: Option<u32>,
+    #[serde(flatten)]
+    host: Holder,
     /// The user's wish; without one the setting counts.
     #[serde(default, rename = "autoStart", skip_serializing_if = "Option::is_none")]
     auto_start: Option<bool>,
 }
 
+/// The extension host that has the id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Holder {
+    /// Absent when it has gone.
+    #[serde(default)]
+    pid: Option<u32>,
+    /// When it started: after a reboot another process can have its pid. Earlier versions did not write it.
+    #[serde(default, rename = "pidStart", skip_serializing_if = "Option::is_none")]
+    pid_start: Option<u64>,
+}
+
+impl Holder {
+    fn of(pid: u32) -> Self {
+        Self { pid: Some(pid), pid_start: process::start_time(pid) }
+    }
+
+    /// One that we may not signal is alive, too.
+    fn is_alive(self) -> bool {
+        match self {
+            Self { pid: None, .. } => false,
+            Self { pid: Some(pid), pid_start: Some(start) } => process::is_running(pid, start),
+            Self { pid: Some(pid), pid_start: None } => {
+                let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+                pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+            }
+        }
+    }
+
+    fn is(self, other: Self) -> bool {
+        let is_start = self.pid_start.zip(other.pid_start).is_none_or(|(one, other)| one == other);
+        self.pid == other.pid && is_start
+    }
+}
+
 impl Identity {
     /// A window whose id is known already.
     pub fn given(id: WindowId) -> Self {
-        Self { id, file: None, kept: Mutex::default() }
+        Self { id, file: None, host: Holder::default(), auto_start: Mutex::default() }
     }
 
     /// The id that this host has, or that nobody has any more, or a new one.
     pub fn claim(folder: &Path, host: u32) -> Self {
+        let host = Holder::of(host);
         let _ = fs::create_dir_all(folder);
-        // One claim at a time: two windows on one folder may open at the same moment. It ends with the file's handle.
-        let lock = fs::File::open(folder).ok();
-        let _ = lock.as_ref().map(|lock| flock(lock, FlockOperation::LockExclusive));
+        let _lock = lock(folder);
         let mut free: Vec<(bool, SystemTime, WindowId)> = files(folder)
             .filter_map(|(id, used)| {
-                let holder = read(&folder.join(id.as_str())).pid;
-                let is_own = holder == Some(host);
-                (is_own || !holder.is_some_and(is_alive)).then_some((is_own, used, id))
+                let holder = read(&folder.join(id.as_str())).unwrap_or_default().host;
+                let is_own = holder.is(host);
+                (is_own || !holder.is_alive()).then_some((is_own, used, id))
             })
             .collect();
         // This host's own comes first, then the one that was used last.
@@ -68,46 +103,62 @@ impl Identity {
         let id = free.into_iter().next().map(|(_, _, id)| id);
         let id = id.unwrap_or_else(fresh);
         let file = folder.join(id.as_str());
-        let kept = Kept { pid: Some(host), ..read(&file) };
-        let identity = Self { id, file: Some(file), kept: Mutex::new(kept) };
-        identity.change(|_| {});
-        identity
+        let kept = Kept { host, ..read(&file).unwrap_or_default() };
+        write(&file, &kept);
+        Self { id, file: Some(file), host, auto_start: Mutex::new(kept.auto_start) }
     }
 
     /// The user's wish for this window alone.
     pub fn auto_start(&self) -> Option<bool> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).auto_start
+        *self.auto_start.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// See [`Identity::auto_start`].
     pub fn set_auto_start(&self, wish: Option<bool>) {
+        *self.auto_start.lock().unwrap_or_else(PoisonError::into_inner) = wish;
         self.change(|kept| kept.auto_start = wish);
     }
 
     /// Lets the next extension host of this window have the id.
     pub fn release(&self) {
-        self.change(|kept| kept.pid = None);
+        self.change(|kept| kept.host = Holder::default());
     }
 
+    /// Leaves alone what another host has claimed meanwhile.
     fn change(&self, change: impl FnOnce(&mut Kept)) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut kept);
         let Some(file) = &self.file else { return };
-        let written = serde_json::to_vec(&*kept).map_err(Into::into).and_then(|text| write(file, &text));
-        if let Err(error) = written {
-            // Until the window ends nothing is lost.
-            tracing::warn!(%error, "the window's id cannot be kept");
+        let _lock = file.parent().and_then(lock);
+        let mut kept = read(file).unwrap_or_else(|| Kept { host: self.host, auto_start: self.auto_start() });
+        if kept.host.is(self.host) {
+            change(&mut kept);
+            write(file, &kept);
         }
     }
+}
+
+/// One at a time: two windows on one folder may open at the same moment. It ends with the file's handle.
+fn lock(folder: &Path) -> Option<fs::File> {
+    let folder = fs::File::open(folder).ok()?;
+    flock(&folder, FlockOperation::LockExclusive).ok()?;
+    Some(folder)
 }
 
 fn fresh() -> WindowId {
     WindowId::try_from(Uuid::new_v4().to_string()).expect("invariant: a UUID is made of characters of an id")
 }
 
-fn write(file: &Path, text: &[u8]) -> std::io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600).open(file)?.write_all(text)
+/// Whole or not at all.
+fn write(file: &Path, kept: &Kept) {
+    let temporary = file.with_extension("new");
+    let written = serde_json::to_vec(kept).map_err(std::io::Error::from).and_then(|text| {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?.write_all(&text)?;
+        fs::rename(&temporary, file)
+    });
+    if let Err(error) = written {
+        // Until the window ends nothing is lost.
+        tracing::warn!(%error, "the window's id cannot be kept");
+    }
 }
 
 /// Ids that are kept, and when each was used last.
@@ -122,14 +173,8 @@ fn files(folder: &Path) -> impl Iterator<Item = (WindowId, SystemTime)> {
 }
 
 /// What cannot be read is nobody's.
-fn read(file: &Path) -> Kept {
-    fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
-}
-
-/// One that we may not signal is alive, too.
-fn is_alive(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+fn read(file: &Path) -> Option<Kept> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -184,6 +229,38 @@ mod tests {
         assert_eq!((&next.id, next.auto_start()), (&killed.id, Some(false)));
         next.set_auto_start(None);
         assert_eq!(Identity::claim(folder.path(), host).auto_start(), None);
+    }
+
+    #[test]
+    fn what_another_host_has_claimed_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (host, other, dead) = hosts();
+        let killed = Identity::claim(folder.path(), dead);
+        let next = Identity::claim(folder.path(), host);
+        assert_eq!(next.id, killed.id);
+        // Its agent lives a moment longer than the host that was killed.
+        killed.set_auto_start(Some(false));
+        killed.release();
+        assert_ne!(Identity::claim(folder.path(), other).id, next.id);
+        assert_eq!(Identity::claim(folder.path(), host).auto_start(), None);
+        assert_eq!(Identity::claim(folder.path(), host).id, next.id);
+    }
+
+    #[test]
+    fn a_process_that_got_the_pid_of_a_host_is_not_that_host() {
+        let (host, other, _) = hosts();
+        let claim = |start: Option<u64>| {
+            let folder = tempfile::tempdir().unwrap();
+            let id = Uuid::new_v4().to_string();
+            let kept = serde_json::json!({"pid": other, "pidStart": start, "autoStart": false});
+            fs::write(folder.path().join(&id), kept.to_string()).unwrap();
+            let claimed = Identity::claim(folder.path(), host);
+            (claimed.id.as_str() == id, claimed.auto_start())
+        };
+        let start = process::start_time(other).unwrap();
+        assert_eq!(claim(Some(start)), (false, None));
+        assert_eq!(claim(Some(start + 1)), (true, Some(false)), "it was before the reboot");
+        assert_eq!(claim(None), (false, None), "an earlier version wrote it");
     }
 
     #[test]
