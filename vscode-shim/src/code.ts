@@ -45,7 +45,7 @@ export class EditorLanguages implements vscode.Disposable {
                 this.toldAt.delete(uri.toString());
             }),
             vscode.languages.onDidChangeDiagnostics(({ uris }) =>
-                uris.forEach((uri) => this.toldAt.set(uri.toString(), Date.now())),
+                uris.forEach((uri) => this.toldAt.set(uri.toString(), clock())),
             ),
         ];
     }
@@ -87,14 +87,15 @@ export class EditorLanguages implements vscode.Disposable {
             .filter(([{ scheme }, problems]) => (scheme === 'file' || scheme === 'vscode-remote') && problems.length > 0)
             .map(([{ fsPath }, problems]) => ({ path: fsPath, problems: problems.map((problem) => plain(problem)) }));
         const key = uri?.toString() ?? '';
+        // One that was open before us is as old as the extension host.
         const changedAt = this.changedAt.get(key) ?? 0;
         const toldAt = this.toldAt.get(key) ?? 0;
-        const now = Date.now();
+        const now = clock();
         return { files, text_age_ms: now - changedAt, told_age_ms: toldAt >= changedAt && toldAt > 0 ? now - toldAt : null };
     }
 
     private onText(uri: vscode.Uri): void {
-        this.changedAt.set(uri.toString(), Date.now());
+        this.changedAt.set(uri.toString(), clock());
     }
 
     private keep(result: unknown[]): number {
@@ -128,6 +129,11 @@ export class EditorLanguages implements vscode.Disposable {
     dispose(): void {
         this.subscriptions.forEach((subscription) => subscription.dispose());
     }
+}
+
+/** Milliseconds that only grow; the time of day may be set back. */
+function clock(): number {
+    return Math.round(performance.now());
 }
 
 /** Waits for a change that makes it so; false when none came. */
