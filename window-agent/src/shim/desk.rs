@@ -49,6 +49,9 @@ const CLIENTS: [(&str, &str); 10] = [
 /// `baton config` answers at once, or after it has started a coordinator.
 const CONFIG_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long an answer to a client's question counts: the client has heard by then that nobody agreed.
+const HANDOVER_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// One desk serves one extension.
 #[derive(Clone, Debug)]
 pub struct Desk {
@@ -60,6 +63,8 @@ pub struct Desk {
     beats: watch::Sender<Option<WindowBeat>>,
     /// What the extension was told last.
     standing: Arc<Mutex<Standing>>,
+    /// Held while the user is asked.
+    asking: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Desk {
@@ -78,7 +83,7 @@ impl Desk {
             ..Standing::default()
         };
         let standing = Arc::new(Mutex::new(standing));
-        Self { shim, window, identity, find, editor, beats, standing }
+        Self { shim, window, identity, find, editor, beats, standing, asking: Arc::default() }
     }
 
     /// Serves until the extension is gone, and then cancels `shutdown`.
@@ -244,17 +249,28 @@ impl Desk {
     }
 
     async fn ask_handover(self, client: String) {
-        let question = HandoverQuestion { client };
-        match self.shim.ask::<AskHandover>(question).await {
-            Ok(answer) if answer.agreed => {
-                let take = Action { verb: Verb::Take, window: None };
-                if let Err(Refusal { message, .. }) = self.act(take).await {
-                    tracing::warn!(message, "the user agreed, and the window could not be made live");
-                }
+        if self.is_allowed(client).await {
+            let take = Action { verb: Verb::Take, window: None };
+            if let Err(Refusal { message, .. }) = self.act(take).await {
+                tracing::warn!(message, "the user agreed, and the window could not be made live");
             }
-            Ok(_) => tracing::info!("the user refused a handover"),
-            Err(error) => tracing::warn!(%error, "the user could not be asked"),
         }
+    }
+
+    /// Asks the user. While one question is open no other is put: its answer is that of all who wait.
+    async fn is_allowed(&self, client: String) -> bool {
+        let Ok(_asking) = self.asking.try_lock() else {
+            tracing::info!(client, "the user is being asked already");
+            return false;
+        };
+        let asked = self.shim.ask::<AskHandover>(HandoverQuestion { client });
+        match tokio::time::timeout(HANDOVER_TIMEOUT, asked).await {
+            Ok(Ok(answer)) if answer.agreed => return true,
+            Ok(Ok(_)) => tracing::info!("the user refused a handover"),
+            Ok(Err(error)) => tracing::warn!(%error, "the user could not be asked"),
+            Err(_) => tracing::info!("the user did not answer in time"),
+        }
+        false
     }
 
     async fn connect(&self) -> Result<Connection, Refusal> {
@@ -294,4 +310,57 @@ fn to_value(answer: impl Serialize) -> Result<Value, Refusal> {
 
 fn from_value<T: DeserializeOwned>(params: Value) -> Result<T, Refusal> {
     serde_json::from_value(params).map_err(|error| Refusal::protocol(INVALID_PARAMS, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_link::home::Home;
+    use baton_proto::control::WindowKind;
+    use baton_proto::ids::WindowId;
+    use serde_json::json;
+
+    use super::*;
+    use crate::debug::{Debugger, DebuggerOptions};
+    use crate::workspace::Workspace;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_user_is_asked_one_question_at_a_time_whose_answer_counts_while_somebody_waits() {
+        let (agent_end, extension_end) = tokio::io::duplex(64 * 1024);
+        let (reader, writer) = tokio::io::split(agent_end);
+        let (shim, _keep) = Shim::open(reader, writer);
+        let (reader, writer) = tokio::io::split(extension_end);
+        let (extension, mut heard) = Shim::open(reader, writer);
+        let dir = tempfile::tempdir().unwrap();
+        let id = WindowId::try_from("w".to_owned()).unwrap();
+        let debugger = Debugger::spawn(DebuggerOptions::default());
+        let (workspace, _) = Workspace::open_some(&[]);
+        let window = Window::new(id.clone(), "shop".to_owned(), WindowKind::Vscode, workspace, debugger);
+        let identity = Arc::new(Identity::given(id));
+        let find = FindOptions::new(Home::open(dir.path()).unwrap());
+        let editor = Editor::new(shim.clone());
+        let desk = Desk::new(shim, Arc::new(window), identity, find, editor, watch::Sender::default());
+
+        let ask = |client: &str| {
+            let (desk, client) = (desk.clone(), client.to_owned());
+            tokio::spawn(async move { desk.is_allowed(client).await })
+        };
+        let mut next = async || match heard.recv().await {
+            Some(FromExtension::Request { id, params, .. }) => (id, params["client"].clone()),
+            other => panic!("{other:?}"),
+        };
+        let first = ask("one");
+        let (late, client) = next().await;
+        assert_eq!(client, "one");
+        assert!(!ask("two").await.unwrap(), "the first question is open");
+        // Nobody answers.
+        assert!(!first.await.unwrap());
+        extension.answer(late, Ok(json!({"agreed": true}))).await;
+        for agreed in [true, false] {
+            let again = ask("three");
+            let (id, client) = next().await;
+            assert_eq!(client, "three", "the second question was never put");
+            extension.answer(id, Ok(json!({"agreed": agreed}))).await;
+            assert_eq!(again.await.unwrap(), agreed);
+        }
+    }
 }
