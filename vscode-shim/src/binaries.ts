@@ -7,6 +7,8 @@ import * as path from 'node:path';
 import * as vscode from 'vscode';
 
 const PROGRAMS = ['baton', 'baton-agent'];
+/** A folder that no window has started anything from for so long is not needed by a program that still runs. */
+const KEPT_MS = 14 * 24 * 60 * 60 * 1_000;
 
 /** The folder with both programs, ready to run; `anew` when what is there does not work. */
 export async function installBinaries(context: vscode.ExtensionContext, anew: boolean): Promise<string> {
@@ -24,7 +26,10 @@ export async function installBinaries(context: vscode.ExtensionContext, anew: bo
     }
     if (!(await isInstalled(to))) {
         await copy(from, to);
+        await removeOld(path.dirname(to)).catch(() => undefined);
     }
+    const now = new Date();
+    await fs.utimes(to, now, now).catch(() => undefined);
     return to;
 }
 
@@ -38,17 +43,31 @@ async function copy(from: string, to: string): Promise<void> {
     }
     try {
         await fs.rename(temporary, to);
-    } catch (error) {
-        await fs.rm(temporary, { recursive: true, force: true });
+    } catch {
+        // Another window was first, or a program is missing in what lies there.
         if (!(await isInstalled(to))) {
-            throw error;
+            await fs.rm(to, { recursive: true, force: true });
+            await fs.rename(temporary, to);
         }
+    } finally {
+        await fs.rm(temporary, { recursive: true, force: true });
     }
 }
 
 async function isInstalled(folder: string): Promise<boolean> {
-    return fs.access(path.join(folder, 'baton-agent')).then(
+    const programs = PROGRAMS.map((name) => fs.access(path.join(folder, name)));
+    return Promise.all(programs).then(
         () => true,
         () => false,
     );
+}
+
+/** Programs of earlier versions, and copies that were never finished. */
+async function removeOld(folder: string): Promise<void> {
+    for (const name of await fs.readdir(folder)) {
+        const { mtimeMs } = await fs.stat(path.join(folder, name));
+        if (Date.now() - mtimeMs > KEPT_MS) {
+            await fs.rm(path.join(folder, name), { recursive: true, force: true });
+        }
+    }
 }
