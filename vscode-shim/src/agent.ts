@@ -55,6 +55,8 @@ export class Agent implements vscode.Disposable {
     problem: Problem | undefined;
     private child: ChildProcess | undefined;
     private connection: MessageConnection | undefined;
+    /** A start under way: the programs may have to be copied first. */
+    private starting: Promise<void> | undefined;
     private retry: NodeJS.Timeout | undefined;
     private silence: NodeJS.Timeout | undefined;
     private nCrashes = 0;
@@ -93,14 +95,23 @@ export class Agent implements vscode.Disposable {
         }
     }
 
-    async start(anew = false): Promise<void> {
+    /** While a start is under way there is no other one. */
+    start(anew = false): Promise<void> {
+        this.starting ??= this.startOnce(anew).finally(() => (this.starting = undefined));
+        return this.starting;
+    }
+
+    private async startOnce(anew: boolean): Promise<void> {
         if (this.ended || this.child !== undefined) {
             return;
         }
         clearTimeout(this.retry);
         this.show(undefined, undefined);
         try {
-            this.spawn(path.join(await this.options.binaries(anew), 'baton-agent'));
+            const folder = await this.options.binaries(anew);
+            if (!this.ended) {
+                this.spawn(path.join(folder, 'baton-agent'));
+            }
         } catch (error) {
             this.failToStart(reason(error));
         }
@@ -134,9 +145,13 @@ export class Agent implements vscode.Disposable {
         child.on('error', (error) => (failure = error.message));
         child.stdin.on('error', () => undefined);
         readline.createInterface({ input: child.stderr }).on('line', (line) => this.logLine(line));
+        const connection = createMessageConnection(child.stdout, child.stdin);
         child.on('close', (code, signal) => {
+            connection.dispose();
+            if (this.child !== child) {
+                return;
+            }
             this.child = undefined;
-            this.connection?.dispose();
             this.connection = undefined;
             clearTimeout(this.silence);
             if (Date.now() - startedAt > GOOD_AFTER_MS) {
@@ -144,7 +159,6 @@ export class Agent implements vscode.Disposable {
             }
             this.onEnd(failure, code, signal);
         });
-        const connection = createMessageConnection(child.stdout, child.stdin);
         this.connection = connection;
         connection.onError(([error]) => this.log.warn(`channel: ${error.message}`));
         connection.onNotification(StandingChanged, (standing) => this.onStanding(standing));

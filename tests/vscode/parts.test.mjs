@@ -1,0 +1,132 @@
+// Parts of the extension by themselves, where a moment counts that no click in a window hits: VS Code is played.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+
+import { until } from './editor.mjs';
+import { EXTENSION } from './place.mjs';
+
+const run = fs.mkdtempSync(path.join(os.tmpdir(), 'baton-parts-'));
+after(() => fs.rmSync(run, { recursive: true, force: true }));
+
+/** As much of VS Code as the parts touch. */
+const VSCODE = `
+const nothing = () => ({ dispose() {} });
+export class EventEmitter { event = nothing; fire() {} dispose() {} }
+export const l10n = { t: (text, ...args) => text.replace(/\\{(\\d)\\}/g, (_, n) => args[n]) };
+export const shown = [];
+export const window = {
+    state: { focused: true },
+    onDidChangeWindowState: nothing,
+    showInformationMessage: (text) => new Promise((answer) => shown.push({ text, answer })),
+};
+export const workspace = {
+    isTrusted: true,
+    onDidChangeWorkspaceFolders: nothing,
+    onDidGrantWorkspaceTrust: nothing,
+    getConfiguration: () => ({ get: (_, value) => value, inspect: () => undefined }),
+};
+`;
+const parts = await bundle();
+
+async function bundle() {
+    const { build } = createRequire(path.join(EXTENSION, 'package.json'))('esbuild');
+    const vscode = path.join(run, 'vscode.mjs');
+    fs.writeFileSync(vscode, VSCODE);
+    const names = ['agent', 'binaries', 'handover'].map((name) => `export * from './src/${name}';`);
+    const contents = `${names.join('')} export { shown } from 'vscode';`;
+    const outfile = path.join(run, 'parts.cjs');
+    const options = { bundle: true, platform: 'node', format: 'cjs', alias: { vscode }, outfile, logLevel: 'error' };
+    await build({ ...options, stdin: { contents, resolveDir: EXTENSION, loader: 'ts' } });
+    return createRequire(outfile)(outfile);
+}
+
+/** An agent that only waits for the end of its input, and whose programs are there when `release` is called. */
+function agent() {
+    const bin = fs.mkdtempSync(path.join(run, 'bin-'));
+    fs.writeFileSync(path.join(bin, 'baton-agent'), '#!/bin/sh\nexec cat > /dev/null\n', { mode: 0o755 });
+    const copies = [];
+    let nStarted = 0;
+    const binaries = () => new Promise((resolve) => copies.push(() => resolve(bin)));
+    const log = { info() {}, warn() {}, error() {} };
+    const serve = () => (nStarted += 1);
+    const options = { version: '1', storage: run, binaries, serve, greet: () => undefined };
+    const made = new parts.Agent(options, log);
+    return { agent: made, release: () => copies.forEach((copied) => copied()), nStarted: () => nStarted };
+}
+
+/** The extension with its programs, as an installation in `storage` sees it. */
+function context(storage) {
+    const extension = path.join(storage, 'extension');
+    fs.mkdirSync(path.join(extension, 'bin'), { recursive: true });
+    for (const name of ['baton', 'baton-agent']) {
+        fs.writeFileSync(path.join(extension, 'bin', name), name);
+    }
+    return {
+        asAbsolutePath: (name) => path.join(extension, name),
+        extension: { packageJSON: { version: '1.2.3' } },
+        globalStorageUri: { fsPath: storage },
+    };
+}
+
+test('a click on "Try again" while the programs are copied starts no second agent', async (context) => {
+    const { agent: started, release, nStarted } = agent();
+    context.after(() => started.end());
+    const starts = [started.start(), started.start(), started.restart()];
+    release();
+    await Promise.all(starts);
+    assert.equal(nStarted(), 1);
+});
+
+test('a window that is closed while the programs are copied starts no agent', async () => {
+    const { agent: started, release, nStarted } = agent();
+    const start = started.start();
+    await started.end();
+    release();
+    await start;
+    assert.equal(nStarted(), 0);
+});
+
+test('an installation with a program missing is made whole, and old ones are removed', async () => {
+    delete process.env.BATON_BIN_DIR;
+    const storage = fs.mkdtempSync(path.join(run, 'storage-'));
+    const of = context(storage);
+    const bin = path.join(storage, 'bin');
+    const day = 24 * 60 * 60;
+    for (const [name, days] of [['1.0.0-00000000', 30], ['1.0.0-00000000.77', 30], ['1.1.0-00000000', 2]]) {
+        fs.mkdirSync(path.join(bin, name), { recursive: true });
+        const then = Date.now() / 1_000 - days * day;
+        fs.utimesSync(path.join(bin, name), then, then);
+    }
+    const to = await parts.installBinaries(of, false);
+    assert.deepEqual(fs.readdirSync(bin).sort(), ['1.1.0-00000000', path.basename(to)]);
+    fs.rmSync(path.join(to, 'baton'));
+    assert.equal(await parts.installBinaries(of, false), to);
+    assert.deepEqual(fs.readdirSync(to).sort(), ['baton', 'baton-agent']);
+    assert.deepEqual(fs.readdirSync(bin).sort(), ['1.1.0-00000000', path.basename(to)]);
+    // What is used is not old.
+    const then = Date.now() / 1_000 - 30 * day;
+    fs.utimesSync(to, then, then);
+    await parts.installBinaries(of, false);
+    assert.ok(Date.now() - fs.statSync(to).mtimeMs < day * 1_000);
+});
+
+test('consent that comes when the client waits no more is none, and says so', async (context) => {
+    let now = 0;
+    context.mock.method(performance, 'now', () => now);
+    let ask;
+    parts.serveHandover({ onRequest: (_, handler) => (ask = handler) });
+    for (const [ms, agreed] of [[1_000, true], [60_000, false]]) {
+        const answer = ask({ client: 'an assistant' });
+        const { text, answer: click } = parts.shown.pop();
+        assert.equal(text, 'an assistant asks to work in this window.');
+        now += ms;
+        click('Allow');
+        assert.deepEqual(await answer, { agreed });
+    }
+    await until('it is said', () => parts.shown.pop()?.text.startsWith('an assistant no longer waits'));
+});
