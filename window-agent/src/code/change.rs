@@ -62,20 +62,30 @@ impl CodeIndex {
     ) -> Result<(Change, Renamed), ToolError> {
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
         let aimed = (&server, &outline, &target);
-        let renamed = self.renamed(workspace, aimed, (wanted, new_name), deadline).await?;
-        let ask =
-            about("textDocument/rename", &outline.subject, target.position, json!({"newName": new_name}));
+        let (renamed, definition) = self.renamed(workspace, aimed, (wanted, new_name), deadline).await?;
+        let is_elsewhere = definition.is_some();
+        let (subject, place) = definition.unwrap_or_else(|| (outline.subject.clone(), target.position));
+        let ask = about("textDocument/rename", &subject, place, json!({"newName": new_name}));
         let (answered, _) = self.ask_settled(&server, ask, deadline).await?;
         let encoding = answered.agreed.encoding;
-        let plan = planned(workspace, &outline.subject, &answered.result, Vec::new(), encoding).await?;
+        let plan = planned(workspace, &subject, &answered.result, Vec::new(), encoding).await?;
         if plan.is_empty() {
             return Err(ToolError::new("nothing_to_rename", format!("{} cannot be renamed.", target.name))
                 .hint("It may be a name of the language or of a library."));
         }
         let moves_nothing = plan.folders.is_empty() && plan.edits.iter().all(FileEdit::stays);
-        if renamed.is_import && moves_nothing {
+        let is_whole = [&renamed.file, &outline.subject.snapshot.path].into_iter().all(|file| plan.has(file));
+        if is_elsewhere && !is_whole {
+            let message = format!(
+                "{} would not rename {} both where it is defined and where it is used.",
+                server.name, renamed.name
+            );
+            return Err(ToolError::new("not_renamable", message)
+                .hint("lcp_find_references finds the places; change them with lcp_apply_edit."));
+        }
+        if renamed.is_file && moves_nothing {
             let message =
-                format!("{} would change the path, but not rename the file that it leads to.", server.name);
+                format!("{} would change the name, but not rename the file that it stands for.", server.name);
             return Err(ToolError::new("not_renamable", message)
                 .hint("Rename the file by hand, and change its imports with lcp_apply_edit."));
         }

@@ -294,9 +294,14 @@ pub(super) async fn problems_of(
     if !is_known {
         return Ok((told(), Freshness::Stale));
     }
-    wait_settled(server, deadline).await;
-    wait_silent(server, &path, deadline).await;
-    Ok((told(), freshness_of(server)))
+    loop {
+        let is_settled = wait_settled(server, deadline).await;
+        wait_silent(server, &path, deadline).await;
+        // It may have begun to work again meanwhile, as on what includes a header.
+        if !is_settled || server.activity().progress.is_none() || Instant::now() >= deadline {
+            return Ok((told(), freshness_of(server)));
+        }
+    }
 }
 
 /// A server that tells by itself often tells twice: what is wrong with the form first, then the rest.

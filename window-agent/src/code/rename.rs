@@ -8,15 +8,15 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::CodeIndex;
 use super::aim::{Target, outline_beside};
 use super::lsp::{self, Position};
 use super::outline::Outline;
-use super::references::{Wanted, about};
+use super::references::{Wanted, about, name_position};
 use super::search;
 use super::server::Server;
-use super::symbols::{self, Found};
+use super::symbols;
 use super::text::{Encoding, Text};
+use super::{CodeIndex, Subject};
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
@@ -50,9 +50,13 @@ pub struct Renamed {
     pub file: PathBuf,
     /// From 1.
     pub line: u32,
-    /// Whether it is the path of an import, so that the file must take the new name, too.
-    pub is_import: bool,
+    /// Whether it is the name or the path of a file, which must take the new name, too.
+    pub is_file: bool,
 }
+
+/// Where a use is defined, in another file: there a server renames it everywhere, and where it is used perhaps only
+/// there (`use a::B as C`).
+pub(super) type Definition = (Subject, Position);
 
 impl CodeIndex {
     /// What a rename is about, when it can be renamed so.
@@ -62,7 +66,7 @@ impl CodeIndex {
         (server, outline, target): (&Server, &Outline, &Target),
         (wanted, new_name): (&Wanted, &str),
         deadline: Instant,
-    ) -> Result<Renamed, ToolError> {
+    ) -> Result<(Renamed, Option<Definition>), ToolError> {
         if target.is_corrected {
             return Err(guessed(wanted, target));
         }
@@ -79,7 +83,9 @@ impl CodeIndex {
             return Err(of_others(&target.name, &defined[0].uri));
         }
         let here = (own.clone(), target.position);
-        let (file, start) = if target.is_use { ours.unwrap_or(here) } else { here };
+        // Some outlines have imports among the definitions.
+        let is_use = target.is_use || ours.as_ref().is_some_and(|(file, _)| file != own);
+        let (file, start) = if is_use { ours.unwrap_or(here) } else { here };
         let line = start.line;
         let last = symbols::last_name(&target.name);
         let beside = match file == *own {
@@ -95,19 +101,32 @@ impl CodeIndex {
         let is_file = file != *own && start == START_OF_FILE && !is_named_there;
         let is_path = before_quote(outline.text(), target.position)
             .is_some_and(|before| is_file || is_of_import(before));
+        // A private name of JavaScript keeps its sign.
+        let private = found.as_ref().map(|found| found.symbol.name.as_str());
+        let old = private.filter(|name| name.strip_prefix('#') == Some(last)).unwrap_or(last);
         let problem = match is_path {
             true => problem_of_path(new_name),
-            false => problem_of(new_name, last, language, kind),
+            false => problem_of(new_name, old, language, kind),
         };
         if let Some(problem) = problem {
             return Err(ToolError::new("invalid_name", format!("{new_name:?} {problem}."))
                 .hint("Give new_name as it shall stand in the code, without what holds it."));
         }
-        let full = |found: Found<'_>| found.path;
-        let is_import = is_path && line == 0 && file != *own;
-        let name = found.map_or_else(|| target.name.clone(), full);
-        Ok(Renamed { name, file, line: line + 1, is_import })
+        let is_module = is_file && language == Some("python") && module_name(&file) == Some(last);
+        let is_file = is_module || (is_path && line == 0 && file != *own);
+        let definition = found
+            .as_ref()
+            .zip(beside.as_ref())
+            .map(|(found, (beside, _))| (beside.clone(), name_position(&beside.snapshot.text, found.symbol)));
+        let name = found.map_or_else(|| target.name.clone(), |found| found.path);
+        Ok((Renamed { name, file, line: line + 1, is_file }, definition))
     }
+}
+
+/// What a file of Python is imported as.
+fn module_name(file: &Path) -> Option<&str> {
+    let stem = file.file_stem()?.to_str()?;
+    if stem == "__init__" { file.parent()?.file_name()?.to_str() } else { Some(stem) }
 }
 
 fn guessed(wanted: &Wanted, target: &Target) -> ToolError {
@@ -196,6 +215,9 @@ fn problem_of(new: &str, old: &str, language: Option<&str>, kind: Option<&str>) 
     };
     match () {
         () if bare.is_empty() => Some("is no name".to_owned()),
+        () if old.starts_with('#') && !new.starts_with('#') => {
+            Some("is not private: a name that begins with # keeps it".to_owned())
+        }
         () if new == old => Some("is what it is called already".to_owned()),
         () if strange.is_some() => {
             Some(format!("is no name: {:?} cannot stand in one", strange.unwrap_or_default()))

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::lsp::{DocumentSymbol, Range, SymbolInformation};
+use super::search;
 use crate::tools::words;
 
 /// Deepest nesting taken from a server; data files nest as deep as they like.
@@ -223,10 +224,23 @@ pub fn find<'a>(symbols: &'a [Symbol], given: &str) -> Match<'a> {
     if fitting.len() > 1 && fitting.iter().any(|found| !is_local(found)) {
         fitting.retain(|found| !is_local(found));
     }
-    // A type's name means the type, and not what is implemented for it; `impl A` means just that.
-    let is_meant = |found: &Found<'_>| is_impl(&found.symbol.name) == is_impl(given.trim());
-    if fitting.iter().any(is_meant) {
-        fitting.retain(is_meant);
+    let mut prefer = |is_meant: &dyn Fn(&Found<'_>) -> bool| {
+        if fitting.iter().any(is_meant) {
+            fitting.retain(is_meant);
+        }
+    };
+    prefer(&|found| found.path == given.trim());
+    // A type's name means the type, and not what is implemented for it, least of all a trait; `impl A` means just that.
+    prefer(&|found| is_impl(&found.symbol.name) == is_impl(given.trim()));
+    prefer(&|found| !is_impl(&found.symbol.name) || !found.symbol.name.contains(" for "));
+    // A class goes before its constructor, and an interface before how it is called.
+    let paths: Vec<String> = fitting.iter().map(|found| normalise(&found.path)).collect();
+    let is_outer = |found: &Found<'_>| {
+        let own = normalise(&found.path);
+        found.symbol.name.contains(search::is_word) && !paths.iter().any(|outer| is_of_same_name(outer, &own))
+    };
+    if fitting.iter().any(is_outer) {
+        fitting.retain(is_outer);
     }
     let is_one_name = fitting.iter().all(|found| found.path == fitting[0].path);
     if is_one_name {
@@ -235,8 +249,30 @@ pub fn find<'a>(symbols: &'a [Symbol], given: &str) -> Match<'a> {
     Match::Several(fitting, best > Fit::Path)
 }
 
+/// Whether one is called like what holds it: `A.A` in `A`.
+fn is_of_same_name(outer: &str, own: &str) -> bool {
+    let inner = own.strip_prefix(outer).and_then(|rest| rest.strip_prefix('.'));
+    inner.is_some_and(|inner| outer == inner || outer.ends_with(&format!(".{inner}")))
+}
+
 fn is_impl(name: &str) -> bool {
-    name.starts_with("impl ")
+    name.starts_with("impl ") || name.starts_with("impl<")
+}
+
+/// Whose an implementation in Rust is, without type parameters: `A` of `impl<T> Display for A<T>`.
+fn implemented(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("impl").filter(|_| is_impl(name))?;
+    let (mut plain, mut depth) = (String::new(), 0_u32);
+    for sign in rest.chars() {
+        match sign {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            sign if depth == 0 => plain.push(sign),
+            _ => {}
+        }
+    }
+    let whose = plain.rsplit(" for ").next().unwrap_or(&plain);
+    Some(whose.trim().to_owned())
 }
 
 fn is_local(found: &Found<'_>) -> bool {
@@ -305,10 +341,11 @@ pub fn named_on<'a>(symbols: &'a [Symbol], line: u32, name: &str) -> Option<Foun
     flatten(symbols).into_iter().find(is_it)
 }
 
-/// One form for `A::b`, `A.b`, `A#b`, `A/b`, `b()`, `(*A).b` and `impl A`.
+/// One form for `A::b`, `A.b`, `A#b`, `A/b`, `b()`, `(*A).b`, `impl A` and `impl T for A`.
 fn normalise(name: &str) -> String {
     let name = name.trim().trim_end_matches("()").trim_end_matches(';');
-    let name = name.strip_prefix("impl ").unwrap_or(name);
+    let whose = implemented(name);
+    let name = whose.as_deref().unwrap_or(name);
     name.replace("::", ".")
         .replace(['#', '/'], ".")
         .replace(['(', '*', ')', '`'], "")
@@ -414,6 +451,8 @@ mod tests {
             symbol("impl Reader", 19, json!([symbol("read", 12, json!([]))])),
             symbol("impl Display for Reader", 19, json!([])),
             symbol("impl Lonely", 19, json!([])),
+            symbol("impl<T: Into<u8>> Named for Circle<T>", 19, json!([symbol("name", 12, json!([]))])),
+            symbol("Named", 11, json!([symbol("name", 12, json!([]))])),
         ]));
         let found = |given: &str| match find(&tree, given) {
             Match::One(found, false) => {
@@ -425,6 +464,26 @@ mod tests {
         assert_eq!(found("impl Reader"), "impl Reader");
         assert_eq!(found("Reader::read"), "impl Reader.read");
         assert_eq!(found("Lonely"), "impl Lonely");
+        assert_eq!(found("Circle::name"), "impl<T: Into<u8>> Named for Circle<T>.name");
+        assert_eq!(found("Named::name"), "Named.name");
+    }
+
+    #[test]
+    fn what_holds_others_of_its_name_is_meant() {
+        let range = json!({"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}});
+        let symbol = |name: &str, kind: u8, children: Value| json!({"name": name, "kind": kind, "range": range, "selectionRange": range, "children": children});
+        let tree = from_answer(&json!([
+            symbol("geo", 3, json!([symbol("Circle", 5, json!([symbol("Circle", 9, json!([]))]))])),
+            symbol("Unary", 11, json!([symbol("()", 12, json!([]))])),
+        ]));
+        for (given, path) in
+            [("Circle", "geo.Circle"), ("Circle::Circle", "geo.Circle.Circle"), ("Unary", "Unary")]
+        {
+            let Match::One(found, false) = find(&tree, given) else {
+                panic!("{given}: {:?}", find(&tree, given))
+            };
+            assert_eq!((found.len(), found[0].path.as_str()), (1, path));
+        }
     }
 
     #[test]

@@ -189,7 +189,9 @@ impl Watch {
             let watch = self.clone();
             let _ = tokio::task::spawn_blocking(move || watch.look(&new_folders, looks_everywhere)).await;
         }
-        std::mem::take(&mut self.shared.state().changes).into_iter().collect()
+        let changes = std::mem::take(&mut self.shared.state().changes);
+        // A folder that went and came back is no loss: servers told so forget what is in it.
+        changes.into_iter().filter(|(path, kind)| *kind != ChangeKind::Deleted || !path.is_dir()).collect()
     }
 
     fn look(&self, new_folders: &[PathBuf], everywhere: bool) {

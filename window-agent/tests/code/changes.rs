@@ -167,3 +167,58 @@ async fn one_way_leads_to_another() {
     go("symbols", "pric", None, expect![[r#"{"data":[{"code_snippet":"def price(item: str) -> int:","file":"lib.py","kind":"function","line":1,"name":"price"}],"freshness":"settled","source":"ty","success":true,"symbol":"pric","total":1}"#]]).await;
     go("definition", "price", None, expect![[r#"{"code":"invalid_arguments","hint":"Name a file that defines or uses the symbol; only `to: symbols` does without.","message":"context_file is missing.","status":"error"}"#]]).await;
 }
+
+/// Servers that hear of a folder as deleted forget what is in it, whatever they hear of its files.
+#[tokio::test]
+async fn a_folder_that_goes_and_comes_back_is_there() {
+    let place = Place::new(&[
+        ("pkg/__init__.py", ""),
+        ("pkg/deep/__init__.py", ""),
+        ("pkg/deep/lib.py", "def price(): ...\n"),
+        ("pkg/deep/use.py", "from pkg.deep.lib import price\n\nprice()\n"),
+    ]);
+    let wanted = json!({"symbol_name": "price", "context_file": "pkg/deep/lib.py", "timeout": 60});
+    let total = async || place.ok("lcp_find_references", wanted.clone()).await["total"].clone();
+    assert_eq!(total().await, 3);
+    let (folder, aside) = (place.root.join("pkg"), tempfile::tempdir().unwrap());
+    for _ in 0..3 {
+        copy(&folder, &aside.path().join("pkg"));
+        std::fs::remove_dir_all(&folder).unwrap();
+        copy(&aside.path().join("pkg"), &folder);
+        assert_eq!(total().await, 3);
+    }
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to)
+        } else {
+            std::fs::copy(entry.path(), to).map(drop).unwrap()
+        }
+    }
+}
+
+/// What includes a header takes clangd its time to read again.
+#[tokio::test]
+async fn problems_are_those_after_a_header_changed() {
+    let commands = r#"[{"directory": "{ROOT}", "file": "a.cpp", "arguments": ["c++", "-c", "a.cpp"]}]"#;
+    let source = "#include <bits/stdc++.h>\n#include \"own.h\"\n\nint sizes[SIZE];\n";
+    let place =
+        Place::new(&[("compile_commands.json", commands), ("own.h", "#define SIZE 3\n"), ("a.cpp", source)]);
+    let problems = async || {
+        let answer = place
+            .ok("lcp_get_diagnostics", json!({"file_path": "a.cpp", "severity": "error", "timeout": 60}))
+            .await;
+        (answer["total"].as_u64().unwrap_or_default(), answer["freshness"].clone())
+    };
+    assert_eq!(problems().await, (0, json!("settled")));
+    for _ in 0..2 {
+        place.write("own.h", "#define OTHER 3\n");
+        assert_eq!(problems().await, (1, json!("settled")));
+        place.write("own.h", "#define SIZE 3\n");
+        assert_eq!(problems().await, (0, json!("settled")));
+    }
+}

@@ -14,5 +14,6 @@ mod moves;
 mod oracle;
 mod place;
 mod python;
+mod rename;
 #[path = "../support/standalone.rs"]
 mod standalone;

@@ -178,6 +178,18 @@ impl Progress {
         };
     }
 
+    /// Takes in clangd's `textDocument/clangd.fileStatus`: an open file that it reads again, for whatever reason.
+    pub(super) fn on_file_status(&mut self, now: Instant, params: &Value) {
+        let file = params["uri"].to_string();
+        match params["state"].as_str() {
+            // One that is closed meanwhile never comes to rest, so it is work without a title.
+            Some(state) if state != "idle" => {
+                self.running.insert(file, Work { title: String::new(), percentage: None, last_told: now });
+            }
+            _ => drop(self.running.remove(&file)),
+        }
+    }
+
     /// Why it does not know all of the project.
     pub(super) fn problem(&self) -> Option<String> {
         self.problems.values().next().cloned()

@@ -478,6 +478,7 @@ impl Task {
         let Some(running) = &mut self.running else { return };
         match method {
             "$/progress" => running.progress.on_progress(Instant::now(), &params),
+            "textDocument/clangd.fileStatus" => running.progress.on_file_status(Instant::now(), &params),
             "experimental/serverStatus" => running.progress.on_status(&params),
             "textDocument/publishDiagnostics" => self.on_published(&params),
             "window/logMessage" | "window/showMessage" => {
