@@ -121,6 +121,10 @@ impl CodeIndex {
             })
         });
         let edits = vec![made.await.map_err(|_| closing())??];
+        if edits.iter().all(FileEdit::is_nothing) {
+            let message = "This changes nothing: the new text is what is there.";
+            return Err(ToolError::new("nothing_to_change", message).hint("Is another place meant?"));
+        }
         Ok(Change::new(String::new(), Plan { edits, folders: Vec::new() }, unsaved))
     }
 
@@ -179,6 +183,8 @@ pub(super) async fn planned(
         for folder in &mut plan.folders {
             folder.files = files_below(&folder.from, MAX_MOVED)?;
         }
+        // Some servers send again what is there.
+        plan.edits.retain(|edit| !edit.is_nothing());
         Ok(plan)
     });
     made.await.map_err(|_| closing())?

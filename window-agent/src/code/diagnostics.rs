@@ -79,7 +79,8 @@ impl CodeIndex {
         let freshness = subject.freshness(freshness);
         let mut all = with_file(&subject.snapshot.path, items);
         sort(&mut all);
-        Ok(Problems { all, servers: vec![server.name.clone()], freshness, notes: Vec::new() })
+        let notes = no_environment(&server, &all).into_iter().collect();
+        Ok(Problems { all, servers: vec![server.name.clone()], freshness, notes })
     }
 
     /// The problems in all files: of the servers that run, or of those for the languages that the project is in.
@@ -129,6 +130,7 @@ impl CodeIndex {
         for (server, found) in servers.iter().zip(join_all(asked).await) {
             match found {
                 Ok((found, freshness, note)) => {
+                    problems.notes.extend(no_environment(server, &found));
                     problems.all.extend(found);
                     problems.notes.extend(note);
                     problems.freshness = problems.freshness.and(freshness);
@@ -302,6 +304,19 @@ pub(super) async fn problems_of(
             return Ok((told(), freshness_of(server)));
         }
     }
+}
+
+/// Why packages are not found that the program finds: ty knows those of an environment alone.
+fn no_environment(server: &Server, found: &[Problem]) -> Option<String> {
+    let is_package =
+        |problem: &Problem| problem.diagnostic.message.starts_with("Cannot resolve imported module");
+    let has_one = server.root.join(".venv").exists()
+        || ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().any(|name| std::env::var_os(name).is_some());
+    (*server.name == *"ty" && !has_one && found.iter().any(is_package)).then(|| {
+        "ty looks for packages in the project's .venv, or in what VIRTUAL_ENV or CONDA_PREFIX name, and there is none: \
+         `python` under [tool.ty.environment] in pyproject.toml names another place."
+            .to_owned()
+    })
 }
 
 /// A server that tells by itself often tells twice: what is wrong with the form first, then the rest.

@@ -57,6 +57,11 @@ impl FileEdit {
         Ok(Self { path, from: place.clone(), to: place, old, new, storage, lines, replacements })
     }
 
+    /// Whether it is afterwards what it was before.
+    pub fn is_nothing(&self) -> bool {
+        self.stays() && self.new == self.old.as_str()
+    }
+
     /// Whether it only gets another text.
     pub fn stays(&self) -> bool {
         self.from == self.to

@@ -222,3 +222,11 @@ async fn problems_are_those_after_a_header_changed() {
         assert_eq!(problems().await, (0, json!("settled")));
     }
 }
+
+#[tokio::test]
+async fn an_edit_that_changes_nothing_says_so() {
+    let place = Place::new(&[("a.py", "x = 1\n")]);
+    let edit = json!({"old_text": "x = 1", "new_text": "x = 1"});
+    let answer = place.call("lcp_apply_edit", json!({"file_path": "a.py", "edits": [edit]})).await;
+    assert_eq!(answer["code"], "nothing_to_change", "{answer}");
+}

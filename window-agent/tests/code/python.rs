@@ -88,3 +88,30 @@ async fn problems_are_those_of_now() {
     )
     .await;
 }
+
+/// ty knows the packages of an environment alone, and not those that the program finds.
+#[tokio::test]
+async fn packages_without_an_environment_are_said_to_be_missing_why() {
+    let place = Place::new(&[("a.py", "import no_such_package\n")]);
+    let wanted = json!({"file_path": "a.py", "timeout": 60});
+    let answer = place.ok("lcp_get_diagnostics", wanted.clone()).await;
+    let message = answer["data"][0]["message"].as_str().unwrap();
+    assert!(message.contains("no_such_package") && !message.contains("info:"), "{answer}");
+    let is_active = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().any(|name| std::env::var_os(name).is_some());
+    assert_eq!(answer["note"].to_string().contains("tool.ty.environment"), !is_active, "{answer}");
+    std::fs::create_dir(place.root.join(".venv")).unwrap();
+    let answer = place.ok("lcp_get_diagnostics", wanted).await;
+    assert_eq!(answer["note"], json!(null), "{answer}");
+}
+
+#[tokio::test]
+async fn a_line_with_several_uses_is_shown_once() {
+    let place = Place::new(&[("a.py", "def f(): ...\n\nprint(f(), f(), f())\n")]);
+    let wanted = json!({"symbol_name": "f", "context_file": "a.py", "timeout": 60});
+    assert_eq!(place.ok("lcp_find_references", wanted.clone()).await["total"], 4);
+    expect_test::expect![[r#"
+        4 references to f in 1 files (ty)
+        a.py
+         1: def f(): ...
+         3: print(f(), f(), f())"#]].assert_eq(&place.text("lcp_find_references", wanted).await);
+}

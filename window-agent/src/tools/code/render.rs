@@ -245,11 +245,17 @@ pub(super) fn symbol(
         1 => (start + first, start + last),
         _ => (start, end),
     });
-    if let Some((first, last)) = skipped {
+    if let Some((first, last)) = skipped.filter(|_| spans.len() == 1) {
         notes.push(format!(
             "Lines {} to {} are left out: read them with start_line and end_line.",
             first + 1,
             last + 1
+        ));
+    } else if skipped.is_some() {
+        let places = spans.iter().map(|(first, last)| format!("{} to {}", first + 1, last + 1));
+        notes.push(format!(
+            "The middle is left out: read lines {} one by one, with start_line and end_line.",
+            places.collect::<Vec<_>>().join(", ")
         ));
     }
     let (mut object, note) =
@@ -282,6 +288,8 @@ pub(super) fn references(found: &References, folders: &[PathBuf]) -> Rendered {
         data.push(entry(reference, &file, snippet, header.as_deref()));
         let line = format!(" {}: {snippet}", reference.line);
         match told.last_mut() {
+            // Several on one line.
+            Some((known, lines)) if *known == file && lines.last() == Some(&line) => {}
             Some((known, lines)) if *known == file => lines.push(line),
             _ => told.push((file, vec![line])),
         }
@@ -315,7 +323,8 @@ pub(super) fn references(found: &References, folders: &[PathBuf]) -> Rendered {
     if !more.is_empty() {
         text.push_str("\nfurther lines, without their code (limit tells more):");
         for (file, lines) in &more {
-            let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+            let mut lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+            lines.dedup();
             let _ = write!(text, "\n{file} {}", lines.join(","));
         }
         object.insert("more".to_owned(), json!(more));
@@ -354,7 +363,7 @@ pub(super) fn problems(found: &Problems, folders: &[PathBuf], mildest: u8, limit
         let file = relative(&problem.file, folders);
         let (line, severity) =
             (problem.diagnostic.range.start.line + 1, severity_name(problem.diagnostic.severity));
-        let message = &problem.diagnostic.message;
+        let message = without_information(&problem.diagnostic.message);
         let mut entry = object(json!({"file": file, "line": line, "severity": severity, "message": message}));
         let code = match &problem.diagnostic.code {
             Some(Value::String(code)) => Some(code.clone()),
@@ -374,6 +383,12 @@ pub(super) fn problems(found: &Problems, folders: &[PathBuf], mildest: u8, limit
     let mut text = format!("{} problems {}{lines}", wanted.len(), origin(&source, &found.freshness));
     with_note(&mut text, &note);
     Rendered { object, text }
+}
+
+/// A message without what ty adds about its own way to it, in lines of their own.
+fn without_information(message: &str) -> String {
+    let lines = message.lines().filter(|line| !line.starts_with("info: "));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Places, from a symbol or a search.
