@@ -161,7 +161,7 @@ impl Debugger {
     /// The user started a session in the editor: clients may look at it, and go on with it.
     pub async fn adopt(&self, session: &EditorSession) {
         let Some(editor) = self.options.editor.clone() else { return };
-        let plan = Box::new(adapters::plan_users(editor, session));
+        let plan = Box::new(adapters::plan_users(editor, session, &self.options));
         let _ = self.commands.send(Command::Adopt { plan, name: session.name.clone() }).await;
     }
 

@@ -214,10 +214,10 @@ pub(crate) fn configure(wish: &wish::Wish, options: &DebuggerOptions) -> Result<
 }
 
 /// The plan of a session that the user started in the editor.
-pub(crate) fn plan_users(editor: Editor, session: &EditorSession) -> Plan {
+pub(crate) fn plan_users(editor: Editor, session: &EditorSession, options: &DebuggerOptions) -> Plan {
     let target = Target::Begun { session: session.session.clone(), is_child: false, is_users: true };
     Plan {
-        adapter: &EDITOR,
+        adapter: editor_of(&session.kind, options),
         kind: if session.request == "attach" { StartKind::Attach } else { StartKind::Launch },
         arguments: Value::Null,
         reach: Reach::Editor(editor, target),
@@ -257,11 +257,10 @@ fn request_kind(configuration: &Map<String, Value>) -> Result<StartKind, DebugEr
     }
 }
 
-/// The same for js-debug, which VS Code always has.
-fn editor_of_js(options: &DebuggerOptions) -> Result<&'static Adapter, DebugError> {
-    static EDITOR_OF_JS: OnceLock<Adapter> = OnceLock::new();
-    let Some(known) = Table::load(&options.shelf)?.find("js-debug") else { return Ok(&EDITOR) };
-    Ok(EDITOR_OF_JS.get_or_init(|| Adapter::editor_of(known)))
+/// What VS Code's debugger of this type is to the engine.
+fn editor_of(kind: &str, options: &DebuggerOptions) -> &'static Adapter {
+    let table = Table::load(&options.shelf).ok();
+    table.and_then(|table| table.editor_of(kind)).unwrap_or(&EDITOR)
 }
 
 fn plan_editor(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugError> {
@@ -280,10 +279,9 @@ fn plan_editor(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugEr
     // What is looked up in launch.json has variables in it, which VS Code replaces.
     let arguments =
         if start.left_to_editor { Value::Null } else { Value::Object(start.configuration.clone()) };
-    let is_js =
-        start.configuration.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("node"));
+    let kind_of_adapter = start.configuration.get("type").and_then(Value::as_str).unwrap_or_default();
     Ok(Plan {
-        adapter: if is_js { editor_of_js(options)? } else { &EDITOR },
+        adapter: editor_of(kind_of_adapter, options),
         kind,
         arguments,
         reach: Reach::Editor(editor, Target::Start(Box::new(wish))),

@@ -351,7 +351,7 @@ async fn evaluate_expression(window: &Window, arguments: Object) -> Result<Objec
     let evaluate = Evaluate {
         expression: arguments.expression.clone(),
         frame_id: arguments.frame_id,
-        context: Some(arguments.context.unwrap_or_else(|| "repl".to_owned())),
+        context: arguments.context,
     };
     let evaluated = window.debugger.evaluate(evaluate).await?;
     let mut answer = success();

@@ -150,7 +150,7 @@ impl Call<'_> {
         let wish = Evaluate {
             expression: arguments.expression.clone(),
             frame_id: top.frame_id,
-            context: Some("repl".to_owned()),
+            context: None,
         };
         let asked = tokio::time::timeout(STEP, debugger.evaluate(wish)).await;
         let evaluated = asked.map_err(|_| results::request_timed_out())?.map_err(results::fault)?;

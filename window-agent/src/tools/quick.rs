@@ -221,7 +221,7 @@ impl Call<'_> {
         let wish = Evaluate {
             expression: arguments.expression.clone(),
             frame_id: self.frame_id(arguments.frame_id).await?,
-            context: Some("repl".to_owned()),
+            context: None,
         };
         let evaluated = self.window.debugger.evaluate(wish).await.map_err(results::fault)?;
         let result = if self.window.redacts() {

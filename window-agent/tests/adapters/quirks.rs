@@ -15,7 +15,10 @@ use baton_window_agent::debug::types::{
 use serde_json::{Value, json};
 
 use crate::faults::go_on;
-use crate::programs::{BOUND, PATIENCE, Program, debugger, processes_with, until_gone, wait_for};
+use crate::programs::{
+    BOUND, PATIENCE, Program, debugger, processes_with, shelf, until_gone, wait_for,
+};
+use crate::standalone::Standalone;
 
 fn at(path: &Path, line: u32) -> SetBreakpoint {
     SetBreakpoint { path: path.to_owned(), line, ..SetBreakpoint::default() }
@@ -207,6 +210,39 @@ async fn a_variable_is_set(adapter: &str) {
     assert_eq!(debugger.evaluate(evaluate).await.unwrap().result, "4201", "the program goes on from there");
     debugger.stop_all().await;
     until_gone(&program, &stop.session).await;
+}
+
+/// Names of variables are commands of some debuggers: evaluating one tells it, and moves nothing.
+async fn an_expression_is_no_command(adapter: &str) {
+    const TEXT: &str = "#include <stdio.h>\nint main(void) {\n  int n = 4, c = 5, k = 6, s = 7;\n  int *at = &n;\n  \
+        puts(\"one\");\n  puts(\"two\");\n  return n + c + k + s + *at;\n}\n";
+    let program = Program::compiled(TEXT, "puts(\"one\");", &[]);
+    let folder = program.source.parent().unwrap();
+    let agent = Standalone::start(folder, &[("BATON_ADAPTERS", shelf())]);
+    let debug = async |arguments: Value| agent.call("debug", arguments).await["structuredContent"].clone();
+    debug(json!({"action": "set_breakpoint", "file": "program.c", "line": program.line})).await;
+    let launched = debug(json!({"action": "launch", "program": "program", "adapter": adapter, "timeout": 60})).await;
+    assert_eq!(launched["snapshot"]["line"], program.line, "{launched}");
+    let session = Some(launched["snapshot"]["id"].as_str().unwrap().to_owned());
+    let frame_id = launched["snapshot"]["frameId"].clone();
+    let expressions =
+        [("n", "4"), ("c", "5"), ("k", "6"), ("s", "7"), ("n+s", "11"), ("*at", "4"), ("n = 9", "9"), ("*at", "9")];
+    for (expression, value) in expressions {
+        let told = debug(json!({"action": "evaluate", "expression": expression})).await;
+        assert_eq!(told["evaluation"]["result"], value, "{expression}: {told}");
+    }
+    for (expression, value) in [("n", "9"), ("c", "5"), ("k", "6"), ("s", "7")] {
+        for (tool, frame) in [("evaluate_expression", "frame_id"), ("debug_evaluate", "frameId")] {
+            let arguments = json!({"expression": expression, frame: frame_id});
+            let told = agent.call(tool, arguments).await["structuredContent"].clone();
+            assert_eq!(told["result"], value, "{tool} {expression}: {told}");
+        }
+    }
+    let stands = debug(json!({"action": "sessions"})).await["sessions"][0].clone();
+    assert_eq!((&stands["status"], &stands["line"]), (&json!("stopped"), &json!(program.line)), "{stands}");
+    let wrong = debug(json!({"action": "evaluate", "expression": "nobody_made_this"})).await;
+    assert!(wrong["message"].as_str().unwrap().contains("nobody_made_this"), "{wrong}");
+    debug(json!({"action": "terminate", "session": session})).await;
 }
 
 /// Two programs in one engine do not disturb each other.
@@ -414,9 +450,9 @@ macro_rules! quirks {
 
 quirks! {
     debugpy: "debugpy", a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
-    gdb: "gdb", a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
-    lldb_dap: "lldb-dap", a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
-    codelldb: "codelldb", a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
+    gdb: "gdb", an_expression_is_no_command a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
+    lldb_dap: "lldb-dap", an_expression_is_no_command a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
+    codelldb: "codelldb", an_expression_is_no_command a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
     js_debug: "js-debug", a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart a_file_is_known_by_its_real_path;
     delve: "delve", a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart a_file_is_known_by_its_real_path;
     java: "java", a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words;

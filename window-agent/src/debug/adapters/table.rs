@@ -16,6 +16,8 @@ use crate::launch_config::parse_jsonc;
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) adapters: Vec<Adapter>,
+    /// What VS Code's debuggers of the same languages are to the engine.
+    editors: Vec<Adapter>,
 }
 
 /// A debug adapter. `docs/debugging.md` describes each field for users.
@@ -83,6 +85,8 @@ pub(crate) struct Adapter {
     pub(crate) hits: HitStyle,
     /// The context in which expressions are evaluated as expressions.
     pub(crate) evaluate_context: Option<String>,
+    /// Put before an expression that was refused: another evaluator then tries.
+    pub(crate) evaluate_prefix: Option<String>,
     /// The first time it is asked for threads it tells those of the beginning.
     pub(crate) first_threads_are_old: bool,
     /// Put at the end of log messages: it prints one after the other otherwise.
@@ -257,12 +261,22 @@ impl Table {
             let own: BTreeSet<String> = adapter.extensions.iter().cloned().collect();
             adapter.foreign = all.difference(&own).cloned().collect();
         }
-        Ok(Self { adapters })
+        let editors = adapters.iter().map(Adapter::editor_of).collect();
+        Ok(Self { adapters, editors })
     }
 
     /// The adapter with this name.
     pub(crate) fn find(&self, name: &str) -> Option<&Adapter> {
         self.adapters.iter().find(|adapter| adapter.name == name)
+    }
+
+    /// What VS Code's debugger for configurations of this type is, when its ways are known.
+    pub(crate) fn editor_of(&self, kind: &str) -> Option<&Adapter> {
+        let is_first = |adapter: &Adapter| adapter.editor_types().next() == Some(kind);
+        let serves = |adapter: &Adapter| adapter.editor_types().any(|known| known == kind);
+        let adapters = &self.adapters;
+        let index = adapters.iter().position(is_first).or_else(|| adapters.iter().position(serves))?;
+        self.editors.get(index)
     }
 
     /// Names of all, for messages.
@@ -299,8 +313,10 @@ impl Adapter {
     }
 
     /// The same for an adapter whose ways are known, in any window.
-    pub(crate) fn editor_of(known: &Self) -> Self {
+    fn editor_of(known: &Self) -> Self {
         Self {
+            evaluate_context: known.evaluate_context.clone(),
+            evaluate_prefix: known.evaluate_prefix.clone(),
             stderr_noise: known.stderr_noise.clone(),
             tells_command_line: known.tells_command_line,
             loses_pauses: known.loses_pauses,
@@ -359,6 +375,16 @@ mod tests {
             assert!(adapter.install.is_some(), "{} says nothing of its installation", adapter.name);
         }
         assert_eq!(names.len(), 8, "{}", table.names());
+    }
+
+    #[test]
+    fn vs_codes_debuggers_evaluate_as_the_same_ones_do_elsewhere() {
+        let table = Table::parse(BUILT_IN, None).unwrap();
+        let context = |kind| table.editor_of(kind).unwrap().evaluate_context.as_deref();
+        assert_eq!((context("debugpy"), context("pwa-node")), (Some("repl"), Some("repl")));
+        assert_eq!((context("cppdbg"), context("lldb-dap"), context("lldb")), (None, None, None));
+        assert_eq!(table.editor_of("lldb").unwrap().evaluate_prefix.as_deref(), Some("/nat "));
+        assert!(table.editor_of("dart").is_none());
     }
 
     #[test]

@@ -73,6 +73,8 @@ pub(super) enum Asked {
     },
     Evaluate {
         owner: Owner,
+        /// What to ask when this is refused.
+        otherwise: Option<Value>,
         reply: Reply<Evaluated>,
     },
     /// The parts of a value that came without words.
@@ -168,15 +170,20 @@ impl Engine {
     pub(super) fn on_evaluate(&mut self, evaluate: Evaluate, reply: Reply<Evaluated>) {
         match self.frame(evaluate.frame_id) {
             Ok((owner, theirs)) => {
+                let adapter = self.sessions.get(&owner.session).map(|live| &live.plan.adapter);
+                let usual = adapter.and_then(|adapter| adapter.evaluate_context.as_deref());
                 // `repl` is the command line of the debugger itself in some adapters.
-                let usual = self
-                    .sessions
-                    .get(&owner.session)
-                    .and_then(|live| live.plan.adapter.evaluate_context.as_deref());
-                let context = evaluate.context.as_deref().or(usual).unwrap_or("watch");
-                let arguments =
-                    json!({"expression": evaluate.expression, "frameId": theirs, "context": context});
-                self.ask_adapter(owner.session, Asked::Evaluate { owner, reply }, "evaluate", arguments);
+                let context = evaluate.context.as_deref().unwrap_or_else(|| usual.unwrap_or("watch"));
+                let expression = evaluate.expression;
+                let prefix = adapter.and_then(|adapter| adapter.evaluate_prefix.as_deref());
+                let is_plain = context != "repl" && !expression.starts_with('/');
+                let asking =
+                    |expression: &str| json!({"expression": expression, "frameId": theirs, "context": context});
+                let otherwise =
+                    prefix.filter(|_| is_plain).map(|prefix| asking(&format!("{prefix}{expression}")));
+                let arguments = asking(&expression);
+                let asked = Asked::Evaluate { owner, otherwise, reply };
+                self.ask_adapter(owner.session, asked, "evaluate", arguments);
             }
             Err(error) => drop(reply.send(Err(error))),
         }
@@ -285,7 +292,11 @@ impl Engine {
                 let variables = result.map_err(|message| refused("variables", message));
                 let _ = reply.send(variables.map(|body| self.page(&body, owner, paging)));
             }
-            Some(Asked::Evaluate { owner, reply }) => {
+            Some(Asked::Evaluate { owner, otherwise: Some(arguments), reply }) if result.is_err() => {
+                let asked = Asked::Evaluate { owner, otherwise: None, reply };
+                self.ask_adapter(owner.session, asked, "evaluate", arguments);
+            }
+            Some(Asked::Evaluate { owner, reply, .. }) => {
                 let evaluated = result.map_err(|message| DebugError::EvaluationFailed {
                     message: from_dap::evaluation_problem(&message),
                 });

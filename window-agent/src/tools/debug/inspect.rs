@@ -27,7 +27,7 @@ impl Call<'_> {
         let wish = Evaluate {
             expression: expression.clone(),
             frame_id: self.frame_id().await?,
-            context: Some(given(&arguments.context).unwrap_or_else(|| "repl".to_owned())),
+            context: given(&arguments.context),
         };
         let asked = self.window.debugger.evaluate(wish);
         let answered = tokio::select! {

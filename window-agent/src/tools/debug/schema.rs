@@ -99,7 +99,7 @@ fn breakpoints() -> Value {
 fn inspecting() -> Value {
     json!({
         "expression": text("evaluate: expression, or a command of the debugger."),
-        "context": text("evaluate: repl (default), watch, hover, clipboard or variables."),
+        "context": text("evaluate: watch, hover, repl, clipboard or variables. Without it, expressions never are commands of the debugger; with repl they are, in gdb, lldb-dap and codelldb."),
         "frame_id": {"type": "integer", "description": "From stack_trace. Default: the stopped frame."},
         "scope_id": {"type": "integer", "description": "variables, data_breakpoint_info: variablesReference of a scope."},
         "variable_ref": {"type": "integer", "description": "variables: variablesReference; wins over scope_id."},
