@@ -12,6 +12,8 @@ use crate::tools::Object;
 const DEFAULT_TIMEOUT_S: f64 = 30.0;
 /// Fewest and most seconds.
 const TIMEOUT_S: (f64, f64) = (5.0, 300.0);
+/// How long a program that was started may run before the answer says that it runs, when the client does not say.
+const FIRST_STOP: Duration = Duration::from_secs(5);
 
 /// Everything an action can be given; [`super::action::check`] says what each needs.
 #[derive(Clone, Debug, Deserialize)]
@@ -73,6 +75,11 @@ impl Arguments {
         let (min, max) = TIMEOUT_S;
         Duration::from_secs_f64(self.timeout.unwrap_or(DEFAULT_TIMEOUT_S).clamp(min, max))
     }
+
+    /// How long a start may wait for the first stop; one that was asked for is waited for.
+    pub(super) fn first_wait(&self, stops_at_entry: bool) -> Duration {
+        if stops_at_entry || self.timeout.is_some() { self.timeout() } else { FIRST_STOP }
+    }
 }
 
 /// A text that says something; some clients send an empty one for an argument they leave out.
@@ -97,5 +104,16 @@ mod tests {
         assert_eq!(timeout(json!(-1)), 5.0);
         assert_eq!(timeout(json!(7.5)), 7.5);
         assert_eq!(timeout(json!(1e300)), 300.0);
+    }
+
+    #[test]
+    fn a_timeout_that_is_given_counts_for_the_first_stop() {
+        let first_wait = |given: serde_json::Value, stops_at_entry| {
+            let arguments: Arguments =
+                serde_json::from_value(json!({"action": "launch", "timeout": given})).unwrap();
+            arguments.first_wait(stops_at_entry).as_secs_f64()
+        };
+        assert_eq!((first_wait(json!(null), false), first_wait(json!(null), true)), (5.0, 30.0));
+        assert_eq!((first_wait(json!(60), false), first_wait(json!(60), true)), (60.0, 60.0));
     }
 }

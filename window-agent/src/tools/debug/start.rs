@@ -11,8 +11,6 @@ use crate::debug::error::DebugError;
 use crate::debug::types::{Phase, SessionId, Start, Wait, Waited};
 use crate::tools::{ToolError, programs};
 
-/// How long a program that was started may run before the answer says that it runs.
-const FIRST_STOP: Duration = Duration::from_secs(5);
 /// A session that no action is about for so long is ended.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 
@@ -38,9 +36,7 @@ impl Call<'_> {
             stop_on_entry,
             terminal: false,
         });
-        // A stop that was asked for is waited for.
-        let first = if stop_on_entry { arguments.timeout() } else { FIRST_STOP };
-        self.begin(wish, first).await
+        self.begin(wish, arguments.first_wait(stop_on_entry)).await
     }
 
     /// Whether anything was set that will stop a program.
@@ -63,7 +59,7 @@ impl Call<'_> {
             port: arguments.port,
             cwd,
         });
-        self.begin(wish, FIRST_STOP).await
+        self.begin(wish, arguments.first_wait(false)).await
     }
 
     async fn begin(&self, wish: Wish, first: Duration) -> Result<Reply, ToolError> {
