@@ -499,7 +499,12 @@ impl Session {
         // Some speak in the program's name, but before it begins.
         let is_adapters = category == Category::Console
             || (category == Category::Stdout && matches!(self.phase, Phase::Starting | Phase::Configuring));
-        (!(is_adapters && self.adapter.is_noise(&text))).then_some(text)
+        if is_adapters && self.adapter.is_noise(&text) {
+            return None;
+        }
+        let is_stdout = category == Category::Stdout;
+        Some(if is_stdout { self.adapter.without_stdout_noise(text) } else { text })
+            .filter(|text| !text.is_empty())
     }
 
     fn on_request(&mut self, request_seq: i64, command: String, mut arguments: Value) {

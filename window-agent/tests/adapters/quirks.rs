@@ -109,6 +109,7 @@ async fn a_breakpoint_without_code_is_told(adapter: &str) {
     let expected = if n_stops == 0 { vec![comment, elsewhere] } else { vec![elsewhere] };
     assert_eq!(missed, expected, "{completed:?}");
     assert!(completed.never_hit.iter().all(|breakpoint| breakpoint.message.is_some()), "{completed:?}");
+    assert_eq!(printed(&debugger, &completed.session).await, "done\n", "the debugger's own words are no output");
 }
 
 /// Setting what is set already takes nothing away, and removing everything does.

@@ -110,6 +110,8 @@ pub(crate) struct Adapter {
     pub(crate) failure_sign: Option<String>,
     /// How messages of its own begin that tell nothing: they are not told with what the program prints.
     pub(crate) noise: Vec<String>,
+    /// What lines begin with and hold that it prints on the program's standard output, at any time.
+    pub(crate) stdout_noise: Vec<(String, String)>,
     /// How lines begin that the debugged runtime puts on the program's standard error.
     pub(crate) stderr_noise: Vec<String>,
     /// Its first words are the command line of the program.
@@ -302,6 +304,19 @@ impl Adapter {
         text.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
     }
 
+    /// What the program itself put on its standard output.
+    pub(crate) fn without_stdout_noise(&self, text: String) -> String {
+        let is_noise = |line: &str| {
+            self.stdout_noise.iter().any(|(beginning, more)| {
+                line.strip_prefix(beginning.as_str()).is_some_and(|rest| rest.contains(more.as_str()))
+            })
+        };
+        if !text.lines().any(is_noise) {
+            return text;
+        }
+        text.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
+    }
+
     /// What VS Code may call it, its own name first.
     pub(crate) fn editor_types(&self) -> impl Iterator<Item = &str> {
         self.editor_type.iter().chain(&self.types).map(String::as_str)
@@ -317,6 +332,7 @@ impl Adapter {
         Self {
             evaluate_context: known.evaluate_context.clone(),
             evaluate_prefix: known.evaluate_prefix.clone(),
+            stdout_noise: known.stdout_noise.clone(),
             stderr_noise: known.stderr_noise.clone(),
             tells_command_line: known.tells_command_line,
             loses_pauses: known.loses_pauses,
@@ -385,6 +401,17 @@ mod tests {
         assert_eq!((context("cppdbg"), context("lldb-dap"), context("lldb")), (None, None, None));
         assert_eq!(table.editor_of("lldb").unwrap().evaluate_prefix.as_deref(), Some("/nat "));
         assert!(table.editor_of("dart").is_none());
+    }
+
+    #[test]
+    fn what_gdb_says_of_breakpoints_is_not_what_the_program_prints() {
+        let table = Table::parse(BUILT_IN, None).unwrap();
+        let printed = |text: &str| table.find("gdb").unwrap().without_stdout_noise(text.to_owned());
+        let pending = "No source file named /w/b.c.\nBreakpoint 1 (-source /w/b.c -line 4) pending.\n";
+        assert_eq!(printed(pending), "");
+        assert_eq!(printed("Breakpoint 2 at 0x555555555251: file a.c, line 4.\n"), "");
+        assert_eq!(printed("Breakpoint 2, he said\n"), "Breakpoint 2, he said\n");
+        assert_eq!(printed("sum 3\n"), "sum 3\n");
     }
 
     #[test]
