@@ -279,6 +279,7 @@ impl Engine {
                 self.breakpoints.unbind(key);
             }
         }
+        let runs_on = (!stands_for_root).then(|| self.parent_that_runs(key)).flatten();
         let Some(live) = self.sessions.get_mut(&key) else { return };
         tracing::info!(session = %live.id, exit_code = end.exit_code, how = ?end.how, "debug session ended");
         live.terminal = None;
@@ -302,6 +303,7 @@ impl Engine {
             }
             (None, Ending::Plain | Ending::Asked) => {
                 let note = live.end_reason.clone().or_else(|| end_note(end, live.plan.kind));
+                let note = note.or_else(|| runs_on.map(|parent| child_note(&session, &parent)));
                 Ok(Completed { session, exit_code: end.exit_code, output, never_hit, note })
             }
         };
@@ -326,6 +328,14 @@ impl Engine {
                 child.over.cancel();
             }
         }
+    }
+
+    /// Id and name of the session whose child this one is, when that one goes on.
+    fn parent_that_runs(&self, key: SessionKey) -> Option<(SessionId, String)> {
+        let live = self.sessions.get(&key)?;
+        let root = self.sessions.get(&live.root).filter(|_| live.root != key)?;
+        let goes_on = matches!(root.core.phase(), Phase::Running | Phase::Stopped);
+        goes_on.then(|| (root.id.clone(), root.name.clone()))
     }
 
     fn remember(
@@ -496,6 +506,11 @@ fn end_note(end: &End, kind: StartKind) -> Option<String> {
         (_, _, Some(signal)) => Some(format!("the program was ended by {signal}")),
         _ => None,
     }
+}
+
+/// That a child ended, and its program has not.
+fn child_note(child: &SessionId, (parent, name): &(SessionId, String)) -> String {
+    format!("the child process (session {child}) ended; {name} (session {parent}) still runs: continue waits for it")
 }
 
 /// Why a program that has ended did not stop there.
