@@ -310,14 +310,16 @@ impl Engine {
         let is_news = waits.is_empty() && end.how != Ending::Asked && root == key;
         let untold = is_news.then(|| result.clone());
         let ending = match &result {
-            Ok(completed) => completed.note.clone().unwrap_or_else(|| "the program ended".to_owned()),
+            Ok(completed) => completed.note.clone().unwrap_or_else(|| Status::PLAIN_END.to_owned()),
             Err(error) => error.to_string(),
         };
         for wait in waits {
             let _ = wait.reply.send(result.clone().map(|completed| Waited::Completed(Box::new(completed))));
         }
         if !stands_for_root {
-            self.remember(key, ending, end.exit_code, untold);
+            // That of a program that the engine killed is the engine's.
+            let exit_code = end.exit_code.filter(|_| end.how != Ending::Asked);
+            self.remember(key, ending, exit_code, untold);
         }
         // Children do not outlive their parent's adapter.
         for child in self.tree(key).into_iter().filter(|child| *child != key) {

@@ -76,8 +76,11 @@ impl Speaker {
             let function = stop.call_stack.first().map(|top| top.function_name.as_str());
             text.push_str(&format!(" at {} ({})", self.position(function, path, stop.line), reason(stop)));
         }
-        if let Some(code) = status.exit_code {
-            text.push_str(&format!(", exit code {code}"));
+        // Why it ended says more than a code that the end made.
+        match (status.end.as_deref().filter(|end| *end != Status::PLAIN_END), status.exit_code) {
+            (Some(end), _) => text.push_str(&format!(", {}", shorten(end, MAX_LISTED))),
+            (None, Some(code)) => text.push_str(&format!(", exit code {code}")),
+            (None, None) => {}
         }
         text
     }
