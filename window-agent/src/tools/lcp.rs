@@ -164,8 +164,12 @@ impl Call<'_> {
 
     async fn stop(&self, arguments: StopArguments) -> Result<Object, ToolError> {
         let session = self.session(&arguments.session_id)?;
-        self.window.debugger.stop(Some(&session)).await.map_err(results::fault)?;
-        Ok(object(json!({"success": true, "message": "Debug session stopped"})))
+        let debugger = &self.window.debugger;
+        let is_attached = debugger.status(Some(&session)).await.is_ok_and(|status| status.is_attached);
+        debugger.stop(Some(&session)).await.map_err(results::fault)?;
+        let message =
+            if is_attached { "Debug session stopped; the program runs on" } else { "Debug session stopped" };
+        Ok(object(json!({"success": true, "message": message})))
     }
 
     /// The engine's id that a UUID stands for.

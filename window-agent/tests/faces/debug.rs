@@ -256,9 +256,9 @@ async fn a_port_is_attached_to() {
     let attached = desk.debug("attach", json!({"port": port, "host": "127.0.0.1"})).await;
     assert_eq!(attached.value["adapter"], "debugpy", "{attached:#?}");
     assert_eq!(attached.value["snapshot"]["line"], 10);
-    let ended = desk.debug("continue", json!({})).await;
-    assert_eq!(ended.value["state"], "terminated", "{ended:#?}");
-    listening.wait().unwrap();
+    let left = desk.debug("terminate", json!({})).await;
+    assert!(left.text.starts_with(&format!("Let go of process {}; it runs on.", listening.id())), "{left:#?}");
+    assert!(listening.wait().unwrap().success(), "it came to its end");
 }
 
 #[tokio::test]

@@ -423,6 +423,8 @@ impl Engine {
     fn status_of(&self, key: SessionKey) -> Option<Status> {
         let live = self.sessions.get(&key)?;
         let argument = |name: &str| live.plan.arguments[name].as_str().map(str::to_owned);
+        // Debuggers attach to children, which end with the program all the same.
+        let kind = self.sessions.get(&live.root).map_or(live.plan.kind, |root| root.plan.kind);
         let core = &live.core;
         let last_stop = live.stops.get(&core.last_thread()).or(live.stops.values().next());
         Some(Status {
@@ -431,7 +433,7 @@ impl Engine {
             parent: self.parent_id(live),
             phase: core.phase(),
             adapter: live.plan.adapter.name.clone(),
-            is_attached: live.plan.kind == StartKind::Attach,
+            is_attached: kind == StartKind::Attach,
             is_started: core.is_started(),
             program: argument("program").or_else(|| argument("module")),
             cwd: argument("cwd"),

@@ -187,6 +187,36 @@ pub struct Status {
     pub last_used_at: Timestamp,
 }
 
+impl Status {
+    /// What `end` is when there is nothing to be said about it.
+    pub(crate) const PLAIN_END: &str = "the program ended";
+
+    /// One for tests.
+    #[cfg(test)]
+    pub(crate) fn of(id: &str, phase: Phase) -> Self {
+        Self {
+            id: SessionId(id.to_owned()),
+            name: format!("{id}.py"),
+            parent: None,
+            phase,
+            adapter: "debugpy".to_owned(),
+            is_attached: false,
+            is_started: true,
+            program: None,
+            cwd: None,
+            pid: None,
+            last_stop: None,
+            capabilities: Map::new(),
+            needs_configuration_done: false,
+            has_terminal: false,
+            exit_code: None,
+            end: None,
+            started_at: Timestamp::UNIX_EPOCH,
+            last_used_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+}
+
 /// Where the program, or the debugger, printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {

@@ -217,3 +217,23 @@ fn push_state(text: &mut String, verified: bool, message: Option<&String>) {
         text.push_str(&format!(": {message}"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn speaker() -> Speaker {
+        Speaker { folders: vec!["/w".into()] }
+    }
+
+    #[test]
+    fn a_session_that_ended_says_how() {
+        let ended = |end: &str, exit_code| {
+            let end = Some(end.to_owned());
+            speaker().session(&Status { end, exit_code, ..Status::of("a", Phase::Terminated) })
+        };
+        assert!(ended("the program ended", Some(3)).ends_with(": terminated, exit code 3"));
+        let by_signal = ended("the program was ended by SIGABRT", Some(6));
+        assert!(by_signal.ends_with(": terminated, the program was ended by SIGABRT"), "{by_signal}");
+    }
+}

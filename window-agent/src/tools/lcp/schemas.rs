@@ -154,7 +154,7 @@ fn stop() -> Sketch {
     Sketch {
         name: "lcp_debug_stop",
         title: "Stop debugging",
-        description: "End the debug session and its program.",
+        description: "End the debug session and its program; one that was attached to runs on.",
         effect: Effect::Destroys,
         waits: false,
         properties: json!({"session_id": session_id()}),
