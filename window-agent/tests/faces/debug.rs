@@ -59,6 +59,8 @@ async fn a_program_is_debugged_from_breakpoint_to_end() {
     let evaluated = desk.debug("evaluate", json!({"expression": "total + 1"})).await;
     assert_eq!(evaluated.value["evaluation"]["result"], "9", "{evaluated:#?}");
     assert_eq!(evaluated.text, "9 (int)");
+    let done = desk.debug("evaluate", json!({"expression": "extra = 1000"})).await;
+    assert_eq!((&done.value["evaluation"]["result"], done.text.as_str()), (&json!(""), "Done; it has no value."));
     let evaluated =
         desk.debug("evaluate", json!({"expression": "bill", "frame_id": outer, "context": "watch"})).await;
     assert_eq!(evaluated.value["evaluation"]["result"], "6");

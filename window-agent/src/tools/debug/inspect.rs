@@ -51,6 +51,9 @@ impl Call<'_> {
         if let Some(kind) = &evaluated.type_name {
             told.push_str(&format!(" ({kind})"));
         }
+        if told.is_empty() {
+            told.push_str("Done; it has no value.");
+        }
         if evaluated.variables_reference > 0 {
             told.push_str(&format!(
                 "\nMembers: variables with variable_ref {}",
