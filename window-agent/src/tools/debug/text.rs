@@ -212,8 +212,12 @@ fn push_conditions(text: &mut String, condition: Option<&String>, hit_condition:
 }
 
 fn push_state(text: &mut String, verified: bool, message: Option<&String>) {
-    text.push_str(if verified { ", verified" } else { ", not verified yet" });
+    const UNVERIFIED: &str = "not verified yet";
+    let state = if verified { "verified" } else { UNVERIFIED };
+    text.push_str(&format!(", {state}"));
     if let Some(message) = message {
+        // Elsewhere it stands alone and says that itself.
+        let message = message.strip_prefix(UNVERIFIED).map_or(message.as_str(), |rest| rest.trim_start_matches(": "));
         text.push_str(&format!(": {message}"));
     }
 }
@@ -224,6 +228,14 @@ mod tests {
 
     fn speaker() -> Speaker {
         Speaker { folders: vec!["/w".into()] }
+    }
+
+    #[test]
+    fn a_breakpoint_says_once_that_it_is_not_verified() {
+        let message = Some("not verified yet: no debug session has loaded it".to_owned());
+        let breakpoint = Breakpoint { id: 1, path: "/w/a.py".into(), line: 3, message, ..Breakpoint::default() };
+        let text = "#1 a.py:3, not verified yet: no debug session has loaded it";
+        assert_eq!(speaker().breakpoint(&breakpoint), text);
     }
 
     #[test]
