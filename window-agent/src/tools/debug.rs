@@ -155,6 +155,11 @@ impl Call<'_> {
         }
         let status = self.status().await?;
         let top = status.last_stop.as_deref().and_then(|stop| stop.call_stack.first());
-        top.map(|top| top.frame_id).ok_or_else(fault::no_frame)
+        if let Some(top) = top {
+            return Ok(top.frame_id);
+        }
+        // While it runs there is none, and that is the reason.
+        let asked = self.window.debugger.stack_trace(self.session().as_ref(), None, 0, 1).await;
+        Err(asked.err().map_or_else(fault::no_frame, |error| self.fault(error)))
     }
 }
