@@ -131,10 +131,14 @@ impl Call<'_> {
     }
 
     pub(super) async fn sessions(&self) -> Result<Reply, ToolError> {
-        let all = self.window.debugger.statuses().await;
+        let (all, n_more) = text::listed(self.window.debugger.statuses().await);
         let lines: Vec<String> = all.iter().map(|status| self.speaker.session(status)).collect();
         let entries: Vec<Value> =
             all.into_iter().map(|status| Value::Object(details::summary(&self.shown(status)))).collect();
-        Ok(Reply::new(text::list("Sessions", &lines, "No debug sessions."), json!({"sessions": entries})))
+        let mut told = text::list("Sessions", &lines, "No debug sessions.");
+        if n_more > 0 {
+            told.push_str(&format!("\n{n_more} more ended."));
+        }
+        Ok(Reply::new(told, json!({"sessions": entries})))
     }
 }

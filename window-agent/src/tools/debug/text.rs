@@ -16,6 +16,9 @@ const MAX_STOP_VARIABLES: usize = 20;
 /// Characters of a value in a list of variables.
 const MAX_LISTED: usize = 1_024;
 
+/// Sessions that have ended and are listed, the latest ones.
+const MAX_ENDED: usize = 5;
+
 /// What the sentences need to know besides.
 #[derive(Clone, Debug)]
 pub(super) struct Speaker {
@@ -67,8 +70,10 @@ impl Speaker {
     /// A session in a line.
     pub(super) fn session(&self, status: &Status) -> String {
         let mut text = format!("Session {} ({})", status.id, status.adapter);
-        if let Some(program) = &status.program {
-            text.push_str(&format!(", {}", self.path(program)));
+        let program = status.program.as_ref().map_or_else(|| status.name.clone(), |program| self.path(program));
+        text.push_str(&format!(", {program}"));
+        if let Some(parent) = &status.parent {
+            text.push_str(&format!(", child of {parent}"));
         }
         text.push_str(&format!(": {}", super::details::phase(status.phase)));
         if let Some(stop) = status.last_stop.as_deref().filter(|_| status.phase == Phase::Stopped) {
@@ -121,6 +126,15 @@ impl Speaker {
             None => format!("{} {place}", frame.frame_id),
         }
     }
+}
+
+/// The sessions that a list tells, those that have not ended first, and how many more have ended.
+pub(super) fn listed(all: Vec<Status>) -> (Vec<Status>, usize) {
+    let (ended, mut listed): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|status| status.phase == Phase::Terminated);
+    let n_more = ended.len().saturating_sub(MAX_ENDED);
+    listed.extend(ended.into_iter().rev().take(MAX_ENDED));
+    (listed, n_more)
 }
 
 /// A list under a heading, or a sentence when it is empty.
@@ -236,6 +250,16 @@ mod tests {
         let breakpoint = Breakpoint { id: 1, path: "/w/a.py".into(), line: 3, message, ..Breakpoint::default() };
         let text = "#1 a.py:3, not verified yet: no debug session has loaded it";
         assert_eq!(speaker().breakpoint(&breakpoint), text);
+    }
+
+    #[test]
+    fn sessions_that_run_are_listed_first_and_few_that_ended() {
+        let ended = (0..8).map(|n| Status::of(&n.to_string(), Phase::Terminated));
+        let (shown, n_more) = listed(ended.chain([Status::of("runs", Phase::Running)]).collect());
+        let ids: Vec<&str> = shown.iter().map(|status| status.id.as_str()).collect();
+        assert_eq!((ids, n_more), (vec!["runs", "7", "6", "5", "4", "3"], 3));
+        let child = Status { parent: Some(shown[1].id.clone()), ..Status::of("runs", Phase::Running) };
+        assert_eq!(speaker().session(&child), "Session runs (debugpy), runs.py, child of 7: running");
     }
 
     #[test]
