@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use self::triggers::TriggerBreakpoint;
+
 pub mod control;
 pub mod triggers;
 
@@ -175,6 +177,8 @@ pub struct Completed {
     pub output: OutputTail,
     /// Breakpoints that were set and never hit in it (log points do not count).
     pub never_hit: Vec<Breakpoint>,
+    /// The same for those on functions.
+    pub never_called: Vec<TriggerBreakpoint>,
     /// How it ended when that is not plain: stopped by a call, detached.
     pub note: Option<String>,
 }

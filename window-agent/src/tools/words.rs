@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::ToolError;
+use crate::debug::types::triggers::TriggerBreakpoint;
 use crate::debug::types::{Breakpoint, Completed, OutputTail};
 
 /// Breakpoints that the end of a program tells about one by one.
@@ -73,7 +74,11 @@ pub(super) fn end(completed: &Completed, folders: &[PathBuf]) -> String {
     for breakpoint in completed.never_hit.iter().take(MAX_TOLD) {
         text.push_str(&format!(" {}", never_hit(breakpoint, folders)));
     }
-    let n_more = completed.never_hit.len().saturating_sub(MAX_TOLD);
+    for breakpoint in completed.never_called.iter().take(MAX_TOLD) {
+        text.push_str(&format!(" {}", never_called(breakpoint)));
+    }
+    let n_more = completed.never_hit.len().saturating_sub(MAX_TOLD)
+        + completed.never_called.len().saturating_sub(MAX_TOLD);
     if n_more > 0 {
         text.push_str(&format!(" {n_more} more breakpoints were never hit."));
     }
@@ -93,6 +98,16 @@ pub(super) fn never_hit(breakpoint: &Breakpoint, folders: &[PathBuf]) -> String 
         (None, _, true) => "The line was not reached.".to_owned(),
     };
     format!("Breakpoint {} ({place}) was never hit: {}", breakpoint.id, lower_first(&why))
+}
+
+/// The same for one on a function.
+pub(super) fn never_called(breakpoint: &TriggerBreakpoint) -> String {
+    let what = breakpoint.trigger.describe();
+    let told = format!("Breakpoint {} {what} was never hit", breakpoint.id);
+    match breakpoint.message.as_ref().filter(|_| !breakpoint.verified) {
+        Some(message) => format!("{told}: {}", lower_first(&sentence(message))),
+        None => format!("{told}: it was not called."),
+    }
 }
 
 fn lower_first(text: &str) -> String {
@@ -135,6 +150,7 @@ mod tests {
             exit_code,
             output: OutputTail::default(),
             never_hit,
+            never_called: Vec::new(),
             note: note.map(str::to_owned),
         };
         expected.assert_eq(&end(&completed, &["/w".into()]));

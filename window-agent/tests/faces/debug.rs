@@ -223,6 +223,16 @@ async fn an_end_says_which_breakpoints_were_never_hit() {
         launched.text
     );
     assert_eq!(launched.value["breakpointsNotHit"][0]["line"], 3);
+
+    desk.debug("remove_breakpoint", json!({"file": "main.py", "line": 3})).await;
+    desk.debug("set_breakpoint", json!({"function": "nobody_calls_this"})).await;
+    desk.debug("set_breakpoint", json!({"function": "price"})).await;
+    let launched = desk.debug("launch", json!({"program": "main.py", "stop_on_entry": false})).await;
+    assert_eq!(launched.value["state"], "stopped", "{launched:#?}");
+    desk.debug("remove_breakpoint", json!({"function": "price"})).await;
+    let ended = desk.debug("continue", json!({})).await;
+    assert!(ended.text.contains("on function nobody_calls_this was never hit"), "{}", ended.text);
+    assert_eq!(ended.value["breakpointsNotHit"].as_array().unwrap().len(), 1, "{ended:#?}");
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ use crate::debug::host::vscode::Target;
 use crate::debug::output::OutputLog;
 use crate::debug::session::{End, Ending, Input, Session};
 use crate::debug::types::control::{OutputPage, OutputWish, Status, Stdin};
+use crate::debug::types::triggers::{TriggerBreakpoint, TriggerKind};
 use crate::debug::types::{Breakpoint, Completed, OutputTail, Phase, SessionId, Waited};
 use crate::process::Sentinel;
 
@@ -272,6 +273,7 @@ impl Engine {
         let is_told = root == key || !waits.is_empty();
         let output = if is_told { self.take_output(root) } else { OutputTail::default() };
         let never_hit = if root == key { self.never_hit(key) } else { Vec::new() };
+        let never_called = if root == key { self.never_called(key) } else { Vec::new() };
         if root == key {
             // Until here it counts what its children made of them.
             let kin = self.sessions.get_mut(&key).map(|live| std::mem::take(&mut live.kin));
@@ -304,7 +306,7 @@ impl Engine {
             (None, Ending::Plain | Ending::Asked) => {
                 let note = live.end_reason.clone().or_else(|| end_note(end, live.plan.kind));
                 let note = note.or_else(|| runs_on.map(|parent| child_note(&session, &parent)));
-                Ok(Completed { session, exit_code: end.exit_code, output, never_hit, note })
+                Ok(Completed { session, exit_code: end.exit_code, output, never_hit, never_called, note })
             }
         };
         let is_news = waits.is_empty() && end.how != Ending::Asked && root == key;
@@ -378,6 +380,16 @@ impl Engine {
             breakpoint.message = Some(why_not_hit(breakpoint));
         }
         missed
+    }
+
+    /// Functions with breakpoints that a tree could have called and did not.
+    fn never_called(&self, root: SessionKey) -> Vec<TriggerBreakpoint> {
+        let Some(live) = self.sessions.get(&root).filter(|live| !live.plan.no_debug) else {
+            return Vec::new();
+        };
+        let mut all = self.breakpoints.triggers();
+        all.retain(|known| known.trigger.kind() == TriggerKind::Function && !live.hit.contains(&known.id));
+        all
     }
 
     /// When the next session is to be looked at that nobody may be using.

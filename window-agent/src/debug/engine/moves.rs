@@ -14,6 +14,7 @@ use crate::debug::session::Input;
 use crate::debug::session::capture::Captured;
 use crate::debug::session::motion::Motion;
 use crate::debug::types::control::{Gate, Granularity, ResumeWish, gates};
+use crate::debug::types::triggers::TriggerKind;
 use crate::debug::types::{Breakpoint, Phase, Resume, SessionId, StopEvent, Waited};
 
 impl Engine {
@@ -217,7 +218,13 @@ impl Engine {
         for &id in stop.hit_breakpoint_ids.iter().flatten() {
             self.breakpoints.note_hit(key, id);
         }
+        // Some do not tell which function: it can be any.
+        let functions = self.breakpoints.triggers().into_iter();
+        let functions = functions.filter(|known| known.trigger.kind() == TriggerKind::Function);
+        let is_untold = stop.reason == "function breakpoint" && stop.hit_breakpoint_ids.is_none();
+        let may_be_hit = functions.filter(|_| is_untold).map(|known| known.id);
         if let Some(root) = self.sessions.get_mut(&root) {
+            root.hit.extend(may_be_hit);
             root.hit.extend(stop.hit_breakpoint_ids.iter().flatten());
         }
         if let Some(live) = self.sessions.get_mut(&key) {

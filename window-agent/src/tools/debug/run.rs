@@ -54,7 +54,9 @@ impl Call<'_> {
             }
             Waited::Completed(completed) => {
                 let text = words::end(&completed, &self.speaker.folders);
-                let never_hit: Vec<_> = completed.never_hit.iter().map(details::breakpoint).collect();
+                let lines = completed.never_hit.iter().map(details::breakpoint);
+                let functions = completed.never_called.iter().map(details::trigger);
+                let never_hit: Vec<_> = lines.chain(functions).collect();
                 let mut more = json!({"state": "terminated", "timedOut": false});
                 if !never_hit.is_empty() {
                     more["breakpointsNotHit"] = json!(never_hit);

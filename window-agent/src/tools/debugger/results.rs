@@ -129,14 +129,18 @@ fn ended(completed: Completed, waiting: Waiting) -> Object {
     for breakpoint in completed.never_hit.iter().take(MAX_NEVER_HIT) {
         message.push_str(&format!(" {}", words::never_hit(breakpoint, &[])));
     }
+    for breakpoint in completed.never_called.iter().take(MAX_NEVER_HIT) {
+        message.push_str(&format!(" {}", words::never_called(breakpoint)));
+    }
     let mut answer = object(json!({
         "status": "completed",
         "message": message,
         "session_id": completed.session.as_str(),
     }));
     insert(&mut answer, "exit_code", completed.exit_code);
-    if !completed.never_hit.is_empty() {
-        let ids: Vec<i64> = completed.never_hit.iter().map(|breakpoint| breakpoint.id).collect();
+    let lines = completed.never_hit.iter().map(|breakpoint| breakpoint.id);
+    let ids: Vec<i64> = lines.chain(completed.never_called.iter().map(|breakpoint| breakpoint.id)).collect();
+    if !ids.is_empty() {
         answer.insert("breakpoints_not_hit".to_owned(), json!(ids));
     }
     insert_output(&mut answer, completed.output);
@@ -252,6 +256,7 @@ mod tests {
                 exit_code,
                 output: OutputTail::default(),
                 never_hit: Vec::new(),
+                never_called: Vec::new(),
                 note: note.map(str::to_owned),
             };
             ended(completed, waiting)["message"].clone()

@@ -248,6 +248,7 @@ mod tests {
             exit_code: Some(2),
             output: OutputTail { text: "boom\n".to_owned(), omitted_bytes: 0 },
             never_hit: Vec::new(),
+            never_called: Vec::new(),
             note: None,
         };
         let told = Value::Object(continued(Waited::Completed(Box::new(completed.clone())), &[]));
