@@ -134,9 +134,24 @@ pub(crate) fn signal_name(body: &Value) -> Option<&'static str> {
 /// The scopes whose variables belong to a function's call: up to its locals, where the adapter marks them (js-debug
 /// marks closures, which lie behind, as arguments), else the first. An expensive one can take for ever.
 fn nearest(scopes: &[Value]) -> Vec<Value> {
-    let is_cheap = |scope: &&Value| scope["expensive"] != true;
+    let is_registers =
+        |scope: &Value| scope["presentationHint"] == "registers" || scope["name"] == "Registers";
+    let is_cheap = |scope: &&Value| scope["expensive"] != true && !is_registers(scope);
     let cheap: Vec<&Value> = scopes.iter().filter(is_cheap).take(MAX_SCOPES).collect();
     let n_own =
         cheap.iter().rposition(|scope| scope["presentationHint"] == "locals").map_or(1, |last| last + 1);
     cheap.into_iter().take(n_own).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_no_variables_of_a_function() {
+        let registers = json!({"name": "Registers", "presentationHint": "registers", "variablesReference": 1});
+        let locals = json!({"name": "Locals", "presentationHint": "locals", "variablesReference": 2});
+        assert_eq!(nearest(&[registers.clone()]), Vec::<Value>::new());
+        assert_eq!(nearest(&[registers, locals.clone()]), [locals]);
+    }
 }

@@ -55,6 +55,15 @@ impl Speaker {
         {
             text.push_str(&format!("\n{}", shorten(why, MAX_LISTED)));
         }
+        let is_own = |frame: &&Frame| {
+            let path = Path::new(&frame.file_path);
+            self.folders.iter().any(|folder| path.starts_with(folder))
+        };
+        let own = stop.call_stack.iter().find(is_own).filter(|own| top != Some(*own));
+        if let Some(own) = own {
+            // It stopped in a library or in the language's own code.
+            text.push_str(&format!("\nCalled from frame {}", self.frame(own)));
+        }
         if let Some(top) = top {
             text.push_str(&format!("\nFrame {}", top.frame_id));
         }
@@ -260,6 +269,39 @@ mod tests {
         assert_eq!((ids, n_more), (vec!["runs", "7", "6", "5", "4", "3"], 3));
         let child = Status { parent: Some(shown[1].id.clone()), ..Status::of("runs", Phase::Running) };
         assert_eq!(speaker().session(&child), "Session runs (debugpy), runs.py, child of 7: running");
+    }
+
+    #[test]
+    fn a_stop_in_a_library_names_who_called_it() {
+        let frame = |frame_id, function_name: &str, file_path: &str| Frame {
+            frame_id,
+            function_name: function_name.to_owned(),
+            file_path: file_path.to_owned(),
+            line_number: 11,
+            column_number: 0,
+            instruction_pointer: None,
+        };
+        let stop = |call_stack: Vec<Frame>| StopEvent {
+            timestamp: jiff::Timestamp::UNIX_EPOCH,
+            session: crate::debug::types::SessionId("a".to_owned()),
+            reason: "exception".to_owned(),
+            thread_id: 1,
+            description: None,
+            text: None,
+            all_threads_stopped: None,
+            source: None,
+            line: None,
+            column: None,
+            call_stack,
+            total_frames: None,
+            top_frame_variables: None,
+            hit_breakpoint_ids: None,
+            output: Default::default(),
+        };
+        let (inside, own) = (frame(1, "rust_panic", "/rustc/panicking.rs"), frame(3, "main", "/w/m.rs"));
+        let told = speaker().stop(&stop(vec![inside, frame(2, "begin", ""), own.clone()]));
+        assert!(told.contains("\nCalled from frame 3 m.rs:11 in main"), "{told}");
+        assert!(!speaker().stop(&stop(vec![own])).contains("Called from"));
     }
 
     #[test]
