@@ -19,6 +19,7 @@ use crate::debug::DebuggerOptions;
 use crate::debug::adapters::table::{Adapter, Dialect, Table};
 use crate::debug::editor::Editor;
 use crate::debug::error::DebugError;
+use crate::debug::host::direct;
 use crate::debug::host::vscode::Target;
 use crate::debug::types::Start;
 use crate::process::Program;
@@ -143,14 +144,22 @@ pub(crate) fn plan(start: &Start, options: &DebuggerOptions) -> Result<Plan, Deb
 /// Brings what is attached to into a state in which its adapter can reach it.
 pub(crate) async fn prepare(start: &mut Start, options: &DebuggerOptions) -> Result<(), DebugError> {
     let configuration = &mut start.configuration;
-    let is_by_pid = configuration.get("request").is_some_and(|request| request == "attach")
-        && configuration.contains_key("processId")
-        && !configuration.contains_key("port");
-    if !is_by_pid || options.editor.is_some() {
+    let is_attach = configuration.get("request").is_some_and(|request| request == "attach");
+    let [by_pid, by_port] = ["processId", "port"].map(|field| configuration.contains_key(field));
+    if !is_attach || !(by_pid || by_port) || options.editor.is_some() {
         return Ok(());
     }
     let adapter = select::by_type(Table::load(&options.shelf)?, configuration, options)?;
-    if adapter.dialect == Dialect::JsDebug {
+    if adapter.dialect != Dialect::JsDebug {
+        return Ok(());
+    }
+    if by_port {
+        // js-debug itself tries for 10 s, and then tells its own stack.
+        let host = configuration.get("address").and_then(Value::as_str).unwrap_or("localhost");
+        let port = configuration["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let port = port.ok_or_else(|| bad("`port` must be a number from 1 to 65535".to_owned()))?;
+        direct::open(host, port).await?;
+    } else {
         let pid = &configuration["processId"];
         let pid = pid.as_u64().or_else(|| pid.as_str()?.trim().parse().ok());
         let pid = pid.and_then(|pid| u32::try_from(pid).ok());

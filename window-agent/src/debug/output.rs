@@ -160,9 +160,9 @@ impl OutputLog {
         0
     }
 
-    /// The last `max_len` bytes, as they are.
+    /// The last `max_len` bytes that say something.
     pub(crate) fn last_words(&self, max_len: usize) -> String {
-        self.text_from(self.end.saturating_sub(max_len as u64)).trim().to_owned()
+        last_words(&self.text_from(0), max_len)
     }
 
     fn text_from(&self, start: u64) -> String {
@@ -173,6 +173,18 @@ impl OutputLog {
         }
         text
     }
+}
+
+/// The last `max_len` bytes of a text without the frames of JavaScript's and Java's stacks, from a whole line on.
+pub(crate) fn last_words(text: &str, max_len: usize) -> String {
+    let is_frame =
+        |line: &&str| line.starts_with(char::is_whitespace) && line.trim_start().starts_with("at ");
+    let words: Vec<&str> = text.lines().filter(|line| !is_frame(line)).collect();
+    let words = words.join("\n");
+    let words = words.trim();
+    let cut = words.len().saturating_sub(max_len);
+    let words = &words[words.ceil_char_boundary(cut)..];
+    if cut == 0 { words.to_owned() } else { words[start_of_line(words)..].to_owned() }
 }
 
 fn push_entry(entries: &mut Vec<OutputEntry>, category: Category, text: &str) {
@@ -195,6 +207,14 @@ fn plain_line_ends(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn last_words_are_no_stack_and_begin_with_a_line() {
+        let text = "boot\nError: Can't find \"nodez\"\n    at a.js:1:2\n    at async b\n";
+        assert_eq!(last_words(text, 400), "boot\nError: Can't find \"nodez\"");
+        assert_eq!(last_words(text, 30), "Error: Can't find \"nodez\"");
+        assert_eq!(last_words("one endless line", 4), "line");
+    }
 
     fn flood() -> OutputLog {
         let mut log = OutputLog::default();

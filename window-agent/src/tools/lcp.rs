@@ -147,11 +147,8 @@ impl Call<'_> {
         let Some(top) = stop.and_then(|stop| stop.call_stack.first()) else {
             return Err(results::not_stopped(status.phase));
         };
-        let wish = Evaluate {
-            expression: arguments.expression.clone(),
-            frame_id: top.frame_id,
-            context: None,
-        };
+        let wish =
+            Evaluate { expression: arguments.expression.clone(), frame_id: top.frame_id, context: None };
         let asked = tokio::time::timeout(STEP, debugger.evaluate(wish)).await;
         let evaluated = asked.map_err(|_| results::request_timed_out())?.map_err(results::fault)?;
         let value = if self.window.redacts() {

@@ -10,14 +10,12 @@ use baton_window_agent::debug::Debugger;
 use baton_window_agent::debug::error::DebugError;
 use baton_window_agent::debug::types::control::{OutputWish, Request};
 use baton_window_agent::debug::types::{
-    Breakpoint, Evaluate, Phase, RemoveBreakpoint, Resume, SessionId, SetBreakpoint, StopEvent, Waited,
+    Breakpoint, Evaluate, Phase, RemoveBreakpoint, Resume, SessionId, SetBreakpoint, Start, StopEvent, Waited,
 };
 use serde_json::{Value, json};
 
 use crate::faults::go_on;
-use crate::programs::{
-    BOUND, PATIENCE, Program, debugger, processes_with, shelf, until_gone, wait_for,
-};
+use crate::programs::{BOUND, PATIENCE, Program, debugger, processes_with, shelf, until_gone, wait_for};
 use crate::standalone::Standalone;
 
 fn at(path: &Path, line: u32) -> SetBreakpoint {
@@ -109,7 +107,11 @@ async fn a_breakpoint_without_code_is_told(adapter: &str) {
     let expected = if n_stops == 0 { vec![comment, elsewhere] } else { vec![elsewhere] };
     assert_eq!(missed, expected, "{completed:?}");
     assert!(completed.never_hit.iter().all(|breakpoint| breakpoint.message.is_some()), "{completed:?}");
-    assert_eq!(printed(&debugger, &completed.session).await, "done\n", "the debugger's own words are no output");
+    assert_eq!(
+        printed(&debugger, &completed.session).await,
+        "done\n",
+        "the debugger's own words are no output"
+    );
 }
 
 /// Setting what is set already takes nothing away, and removing everything does.
@@ -222,12 +224,21 @@ async fn an_expression_is_no_command(adapter: &str) {
     let agent = Standalone::start(folder, &[("BATON_ADAPTERS", shelf())]);
     let debug = async |arguments: Value| agent.call("debug", arguments).await["structuredContent"].clone();
     debug(json!({"action": "set_breakpoint", "file": "program.c", "line": program.line})).await;
-    let launched = debug(json!({"action": "launch", "program": "program", "adapter": adapter, "timeout": 60})).await;
+    let launched =
+        debug(json!({"action": "launch", "program": "program", "adapter": adapter, "timeout": 60})).await;
     assert_eq!(launched["snapshot"]["line"], program.line, "{launched}");
     let session = Some(launched["snapshot"]["id"].as_str().unwrap().to_owned());
     let frame_id = launched["snapshot"]["frameId"].clone();
-    let expressions =
-        [("n", "4"), ("c", "5"), ("k", "6"), ("s", "7"), ("n+s", "11"), ("*at", "4"), ("n = 9", "9"), ("*at", "9")];
+    let expressions = [
+        ("n", "4"),
+        ("c", "5"),
+        ("k", "6"),
+        ("s", "7"),
+        ("n+s", "11"),
+        ("*at", "4"),
+        ("n = 9", "9"),
+        ("*at", "9"),
+    ];
     for (expression, value) in expressions {
         let told = debug(json!({"action": "evaluate", "expression": expression})).await;
         assert_eq!(told["evaluation"]["result"], value, "{expression}: {told}");
@@ -300,6 +311,24 @@ else {
     debugger.stop(Some(&stop.session)).await.unwrap();
     until_gone(&program, &stop.session).await;
     assert_eq!(debugger.sessions(), []);
+}
+
+/// js-debug's own words are the middle of its stack.
+#[tokio::test]
+async fn a_start_of_javascript_that_fails_tells_its_reason() {
+    let program = Program::new("never.js", "", "");
+    let debugger = debugger(&program);
+    let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let attach = json!({"type": "node", "request": "attach", "port": free, "address": "127.0.0.1"});
+    let launch =
+        json!({"type": "node", "request": "launch", "program": program.path, "runtimeExecutable": "nodez"});
+    for (configuration, reason) in [(attach, "nothing to attach to at 127.0.0.1"), (launch, "nodez")] {
+        let Value::Object(configuration) = configuration else { unreachable!() };
+        let start = Start { configuration, name: "js".to_owned(), ..Start::default() };
+        let error = debugger.start(start, wait_for(BOUND)).await.unwrap_err().to_string();
+        assert!(error.contains(reason) && !error.contains("at async"), "{error}");
+        assert!(error.len() < 300, "{error}");
+    }
 }
 
 /// An adapter tells the end of a program before it has read what the program printed last: on a busy machine, often.

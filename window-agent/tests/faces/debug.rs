@@ -60,7 +60,10 @@ async fn a_program_is_debugged_from_breakpoint_to_end() {
     assert_eq!(evaluated.value["evaluation"]["result"], "9", "{evaluated:#?}");
     assert_eq!(evaluated.text, "9 (int)");
     let done = desk.debug("evaluate", json!({"expression": "extra = 1000"})).await;
-    assert_eq!((&done.value["evaluation"]["result"], done.text.as_str()), (&json!(""), "Done; it has no value."));
+    assert_eq!(
+        (&done.value["evaluation"]["result"], done.text.as_str()),
+        (&json!(""), "Done; it has no value.")
+    );
     let evaluated =
         desk.debug("evaluate", json!({"expression": "bill", "frame_id": outer, "context": "watch"})).await;
     assert_eq!(evaluated.value["evaluation"]["result"], "6");
@@ -269,7 +272,10 @@ async fn a_port_is_attached_to() {
     assert_eq!(attached.value["adapter"], "debugpy", "{attached:#?}");
     assert_eq!(attached.value["snapshot"]["line"], 10);
     let left = desk.debug("terminate", json!({})).await;
-    assert!(left.text.starts_with(&format!("Let go of process {}; it runs on.", listening.id())), "{left:#?}");
+    assert!(
+        left.text.starts_with(&format!("Let go of process {}; it runs on.", listening.id())),
+        "{left:#?}"
+    );
     assert!(listening.wait().unwrap().success(), "it came to its end");
 }
 

@@ -177,8 +177,7 @@ impl Engine {
                 let expression = evaluate.expression;
                 let prefix = adapter.and_then(|adapter| adapter.evaluate_prefix.as_deref());
                 let is_plain = context != "repl" && !expression.starts_with('/');
-                let asking =
-                    |expression: &str| json!({"expression": expression, "frameId": theirs, "context": context});
+                let asking = |expression: &str| json!({"expression": expression, "frameId": theirs, "context": context});
                 let otherwise =
                     prefix.filter(|_| is_plain).map(|prefix| asking(&format!("{prefix}{expression}")));
                 let arguments = asking(&expression);

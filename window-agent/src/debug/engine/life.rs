@@ -19,7 +19,7 @@ use crate::debug::error::DebugError;
 use crate::debug::host::direct::{self, Inbox};
 use crate::debug::host::inspector;
 use crate::debug::host::vscode::Target;
-use crate::debug::output::OutputLog;
+use crate::debug::output::{OutputLog, last_words};
 use crate::debug::session::{End, Ending, Input, Session};
 use crate::debug::types::control::{OutputPage, OutputWish, Status, Stdin};
 use crate::debug::types::triggers::{TriggerBreakpoint, TriggerKind};
@@ -300,7 +300,7 @@ impl Engine {
                 Err(DebugError::StartFailed { message: with_words(message, &output) })
             }
             (None, Ending::Lost(how)) => {
-                let output = output.text.trim().to_owned();
+                let output = last_words(&output.text, usize::MAX);
                 Err(DebugError::AdapterDied { session: session.clone(), how: how.clone(), output })
             }
             (None, Ending::Plain | Ending::Asked) => {
@@ -526,7 +526,9 @@ fn end_note(end: &End, kind: StartKind) -> Option<String> {
 
 /// That a child ended, and its program has not.
 fn child_note(child: &SessionId, (parent, name): &(SessionId, String)) -> String {
-    format!("the child process (session {child}) ended; {name} (session {parent}) still runs: continue waits for it")
+    format!(
+        "the child process (session {child}) ended; {name} (session {parent}) still runs: continue waits for it"
+    )
 }
 
 /// Why a program that has ended did not stop there.
@@ -551,8 +553,7 @@ fn why_not_hit(breakpoint: &Breakpoint) -> String {
 /// A failure with the last of what was printed before it: the real cause is often there.
 fn with_words(message: &str, output: &OutputTail) -> String {
     const MAX_WORDS: usize = 600;
-    let words = output.text.trim();
-    let words = &words[words.ceil_char_boundary(words.len().saturating_sub(MAX_WORDS))..];
+    let words = last_words(&output.text, MAX_WORDS);
     if words.is_empty() { message.to_owned() } else { format!("{message}: {words}") }
 }
 

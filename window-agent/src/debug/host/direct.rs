@@ -117,30 +117,33 @@ pub(crate) async fn run(plan: Plan, mark: Option<String>, over: CancellationToke
     inbox.tell(FromHost::Gone).await;
 }
 
+/// Connects to what is attached to.
+pub(crate) async fn open(host: &str, port: u16) -> Result<TcpStream, DebugError> {
+    let message = match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port))).await {
+        Ok(Ok(stream)) => return Ok(stream),
+        Ok(Err(error)) => format!(
+            "nothing to attach to at {host}:{port} ({error}); is the program running with a debugger that listens there?"
+        ),
+        Err(_) => {
+            format!("{host}:{port} did not accept a connection within {} s", CONNECT_TIMEOUT.as_secs())
+        }
+    };
+    Err(DebugError::StartFailed { message })
+}
+
 async fn run_connected(
     (host, port): (&str, u16),
     adapter: &Adapter,
     over: &CancellationToken,
     inbox: &Inbox,
 ) {
-    let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port)));
     let connected = tokio::select! {
-        connected = connecting => connected,
+        connected = open(host, port) => connected,
         () = over.cancelled() => return,
     };
     let stream = match connected {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => {
-            let message = format!(
-                "nothing to attach to at {host}:{port} ({error}); is the program running with a debugger that listens there?"
-            );
-            return inbox.tell(FromHost::Failed(DebugError::StartFailed { message })).await;
-        }
-        Err(_) => {
-            let message =
-                format!("{host}:{port} did not accept a connection within {} s", CONNECT_TIMEOUT.as_secs());
-            return inbox.tell(FromHost::Failed(DebugError::StartFailed { message })).await;
-        }
+        Ok(stream) => stream,
+        Err(error) => return inbox.tell(FromHost::Failed(error)).await,
     };
     if let Err(error) = stream.set_nodelay(true) {
         tracing::warn!(%error, "cannot set TCP_NODELAY on a connection to an adapter");

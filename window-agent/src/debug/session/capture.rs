@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn registers_are_no_variables_of_a_function() {
-        let registers = json!({"name": "Registers", "presentationHint": "registers", "variablesReference": 1});
+        let registers =
+            json!({"name": "Registers", "presentationHint": "registers", "variablesReference": 1});
         let locals = json!({"name": "Locals", "presentationHint": "locals", "variablesReference": 2});
         assert_eq!(nearest(&[registers.clone()]), Vec::<Value>::new());
         assert_eq!(nearest(&[registers, locals.clone()]), [locals]);

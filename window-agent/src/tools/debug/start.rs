@@ -124,8 +124,11 @@ impl Call<'_> {
         let status = debugger.status(Some(&status.id)).await.unwrap_or(status);
         let note = stopped.err().map(|error| format!(" ({error})")).unwrap_or_default();
         let program = status.pid.map_or("the program".to_owned(), |pid| format!("process {pid}"));
-        let what =
-            if status.is_attached { format!("Let go of {program}; it runs on") } else { "Terminated".to_owned() };
+        let what = if status.is_attached {
+            format!("Let go of {program}; it runs on")
+        } else {
+            "Terminated".to_owned()
+        };
         let told = format!("{what}{note}. {}", self.speaker.session(&status));
         Ok(Reply::new(told, json!({})).with_snapshot(&self.shown(status)))
     }

@@ -79,7 +79,8 @@ impl Speaker {
     /// A session in a line.
     pub(super) fn session(&self, status: &Status) -> String {
         let mut text = format!("Session {} ({})", status.id, status.adapter);
-        let program = status.program.as_ref().map_or_else(|| status.name.clone(), |program| self.path(program));
+        let program =
+            status.program.as_ref().map_or_else(|| status.name.clone(), |program| self.path(program));
         text.push_str(&format!(", {program}"));
         if let Some(parent) = &status.parent {
             text.push_str(&format!(", child of {parent}"));
@@ -240,7 +241,8 @@ fn push_state(text: &mut String, verified: bool, message: Option<&String>) {
     text.push_str(&format!(", {state}"));
     if let Some(message) = message {
         // Elsewhere it stands alone and says that itself.
-        let message = message.strip_prefix(UNVERIFIED).map_or(message.as_str(), |rest| rest.trim_start_matches(": "));
+        let message =
+            message.strip_prefix(UNVERIFIED).map_or(message.as_str(), |rest| rest.trim_start_matches(": "));
         text.push_str(&format!(": {message}"));
     }
 }
@@ -256,7 +258,8 @@ mod tests {
     #[test]
     fn a_breakpoint_says_once_that_it_is_not_verified() {
         let message = Some("not verified yet: no debug session has loaded it".to_owned());
-        let breakpoint = Breakpoint { id: 1, path: "/w/a.py".into(), line: 3, message, ..Breakpoint::default() };
+        let breakpoint =
+            Breakpoint { id: 1, path: "/w/a.py".into(), line: 3, message, ..Breakpoint::default() };
         let text = "#1 a.py:3, not verified yet: no debug session has loaded it";
         assert_eq!(speaker().breakpoint(&breakpoint), text);
     }
