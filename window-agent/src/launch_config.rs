@@ -3,6 +3,8 @@
 pub mod env_file;
 pub mod variables;
 
+use std::collections::BTreeSet;
+
 use jsonc_parser::ParseOptions;
 use serde_json::Value;
 
@@ -57,6 +59,13 @@ pub fn parse(text: &str) -> Result<LaunchFile, LaunchProblem> {
             _ => file.notes.push(format!("Configuration {} has no `name` and is left out.", idx + 1)),
         }
     }
+    let names: Vec<&str> = file.configurations.iter().filter_map(name_of).collect();
+    let is_again = |idx: usize| names[..idx].contains(&names[idx]);
+    let again: BTreeSet<&str> = (0..names.len()).filter(|idx| is_again(*idx)).map(|idx| names[idx]).collect();
+    let told =
+        again.iter().map(|name| format!("Several configurations are named `{name}`: the first is started."));
+    let told: Vec<String> = told.collect();
+    file.notes.extend(told);
     let compounds = match root.remove("compounds") {
         Some(Value::Array(list)) => list,
         _ => Vec::new(),
@@ -161,6 +170,10 @@ mod tests {
             expect![[r#"[a] [both] ["Configuration 2 has no `name` and is left out."]"#]],
         );
         check("{}", expect!["[] [] []"]);
+        check(
+            r#"{"configurations": [{"name": "a"}, {"name": "b"}, {"name": "a"}, {"name": "a"}]}"#,
+            expect![[r#"[a, b, a, a] [] ["Several configurations are named `a`: the first is started."]"#]],
+        );
     }
 
     #[test]

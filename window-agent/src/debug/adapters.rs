@@ -308,6 +308,11 @@ fn bad(message: String) -> DebugError {
 
 /// Refuses what cannot work before anything is started; the program becomes an absolute path.
 fn check_paths(arguments: &mut Map<String, Value>) -> Result<(), DebugError> {
+    let is_no_text =
+        |field: &&str| arguments.get(*field).is_some_and(|value| !value.is_string() && !value.is_null());
+    if let Some(field) = ["cwd", "program"].iter().find(|field| is_no_text(field)) {
+        return Err(bad(format!("`{field}` of the configuration must be a text")));
+    }
     if let Some(cwd) = arguments.get("cwd").and_then(Value::as_str)
         && !Path::new(cwd).is_dir()
     {

@@ -215,7 +215,7 @@ async fn a_wait_that_ends_early_leaves_the_program_running() {
             stopped at line Some(7) by Some([1])
             stopped session-1
             > Continue
-            error session_ended: debug session session-1 has ended with exit code 247
+            error session_ended: debug session session-1 has ended
             > Continue
             error no_session: no debug session is running
         "#]])

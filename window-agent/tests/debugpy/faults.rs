@@ -165,6 +165,8 @@ async fn configurations_that_cannot_work_are_refused_with_the_reason() {
         json!({"program": "/no/such/file.py"}),
         json!({"program": "demo.py", "cwd": "/no/such/folder"}),
         json!({"program": "demo.py", "python": "/no/such/python"}),
+        json!({"program": "demo.py", "cwd": 5}),
+        json!({"program": "demo.py", "args": "one two"}),
         json!({"program": "demo.py", "console": "moon"}),
     ] {
         story.start(start("bad", base.clone(), more)).await;
@@ -177,6 +179,8 @@ async fn configurations_that_cannot_work_are_refused_with_the_reason() {
         error bad_configuration: the program /no/such/file.py does not exist
         error bad_configuration: the working directory /no/such/folder does not exist
         error bad_configuration: the Python interpreter /no/such/python does not exist or cannot be run
+        error bad_configuration: `cwd` of the configuration must be a text
+        error bad_configuration: `args` of the configuration must be a list of texts
         error start_failed: Invalid message: "console" must be one of: ['internalConsole', 'integratedTerminal', 'externalTerminal']
     "#]]).await;
 }

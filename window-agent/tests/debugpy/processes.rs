@@ -35,7 +35,7 @@ async fn a_child_process_stops_as_a_session_of_its_own() {
               text: SystemExit: 3
               Locals: number=7, square=49
             > Continue
-            completed session-1 without an exit code
+            completed session-1 without an exit code (the child process (session session-1) ended; parent.py (session session-2) still runs: continue waits for it)
             > Continue
             completed session-2 with 0
         "#]])

@@ -167,7 +167,7 @@ impl Story {
                 let code = completed
                     .exit_code
                     .map_or("without an exit code".to_owned(), |code| format!("with {code}"));
-                let note = completed.note.map(|note| format!(" ({note})")).unwrap_or_default();
+                let note = completed.note.map(|note| format!(" ({})", self.stable(note))).unwrap_or_default();
                 let missed: Vec<i64> = completed.never_hit.iter().map(|breakpoint| breakpoint.id).collect();
                 let missed = if missed.is_empty() { String::new() } else { format!(" never hit {missed:?}") };
                 self.line(&format!("completed {session} {code}{note}{missed}"));
@@ -217,12 +217,22 @@ impl Story {
     }
 
     pub(crate) fn error(&mut self, error: &DebugError) {
-        let mut text = error.to_string();
+        let text = self.stable(error.to_string());
+        let python = python().display().to_string();
+        self.line(&format!("error {}: {}", error.code(), text.replace(&python, "PYTHON")));
+    }
+
+    /// A text with stable names of the sessions that were told or run.
+    fn stable(&mut self, mut text: String) -> String {
+        for running in self.debugger.sessions() {
+            if text.contains(running.id.as_str()) {
+                self.session(&running.id);
+            }
+        }
         for (n, session) in self.sessions.iter().enumerate() {
             text = text.replace(session.as_str(), &format!("session-{}", n + 1));
         }
-        let python = python().display().to_string();
-        self.line(&format!("error {}: {}", error.code(), text.replace(&python, "PYTHON")));
+        text
     }
 
     /// A stable name of a session.

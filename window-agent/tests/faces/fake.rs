@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::desk::{Desk, Said};
 
 /// How the adapter can behave; see `fake_adapter.py`.
-const PROGRAMS: [&str; 6] = ["threads", "mute", "uninitialized", "dies", "complains", "pointerless"];
+const PROGRAMS: [&str; 7] =
+    ["threads", "mute", "uninitialized", "dies", "complains", "pointerless", "stackless"];
 
 /// A desk whose window has the adapter, and programs for it.
 async fn desk() -> Desk {
@@ -94,6 +95,14 @@ async fn without_an_instruction_pointer_an_address_is_needed() {
     let said = desk.debug_refused("disassemble", json!({"instruction_count": 4})).await;
     let sentence = "disassemble requires memory_reference unless the current stop location has an instruction pointer reference";
     assert!(said.text.starts_with(sentence), "{}", said.text);
+}
+
+#[tokio::test]
+async fn a_stop_without_a_stack_has_no_frame() {
+    let desk = desk().await;
+    launch(&desk, "stackless").await;
+    let said = desk.debug_refused("scopes", json!({})).await;
+    assert_eq!(said.text, "No active stack frame. Run stack_trace first or supply frame_id.");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 threads: has none. mute: answers nothing but what a stop needs. uninitialized: never says `initialized`.
 dies: exits with 3 at `evaluate`. complains: the same, with a reason on its standard error. pointerless: stops without
-an instruction pointer, and can disassemble.
+an instruction pointer, and can disassemble. stackless: stops without a stack.
 """
 
 import json
@@ -48,7 +48,7 @@ def handle(request):
         return
     if command == "stackTrace":
         frame = {"id": 1, "name": "main", "line": 1, "column": 1, "source": {"path": arguments.get("x", "/x")}}
-        return answer(request, {"stackFrames": [frame], "totalFrames": 1})
+        return answer(request, {"stackFrames": [] if how == "stackless" else [frame]})
     if command == "threads":
         return answer(request, {"threads": [] if how == "threads" else [{"id": 1, "name": "main"}]})
     if command == "evaluate" and how in ("dies", "complains"):

@@ -82,6 +82,10 @@ fn complete_launch(arguments: &mut Map<String, Value>, options: &DebuggerOptions
         set(arguments, "cwd", json!(folder));
     }
     check_paths(arguments)?;
+    // debugpy expands a text in a shell, which needs a client that has one.
+    if arguments.get("args").is_some_and(|args| !args.is_array() && !args.is_null()) {
+        return Err(bad("`args` of the configuration must be a list of texts".to_owned()));
+    }
     if !["program", "module", "code"].iter().any(|field| arguments.contains_key(*field)) {
         return Err(bad("a launch needs `program`, `module` or `code`".to_owned()));
     }

@@ -585,7 +585,7 @@ mod tests {
             request: "launch".to_owned(),
         };
         let root = editor.on_began(session("root", None)).await.unwrap();
-        let plan = adapters::plan_users(editor.clone(), &root);
+        let plan = adapters::plan_users(editor.clone(), &root, &options);
         for n in 0..=MAX_SESSIONS {
             engine.on_adopt(plan.clone(), format!("session {n}"));
         }
