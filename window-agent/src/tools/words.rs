@@ -120,7 +120,10 @@ pub(super) fn running(text: &str, waits_for_input: bool) -> String {
     if !waits_for_input {
         return text.to_owned();
     }
-    format!("{text} It waits for input: it reads its standard input, and nothing is written there.")
+    format!(
+        "{text} It waits for input: it reads its standard input, where no tool can write. End it, and start it so that \
+         it reads a file or its arguments instead."
+    )
 }
 
 /// What a program printed in two pieces.
@@ -188,6 +191,12 @@ mod tests {
                 "The program ended with exit code 1. Breakpoint 3 (src/main.py:9) was never hit: the line was not reached. Breakpoint 3 (src/main.py:9) was never hit: the line was not reached with its condition true. Breakpoint 3 (src/main.py:9) was never hit: the debugger moved it to line 12. Breakpoint 3 (src/main.py:9) was never hit: line 9 has no code."
             ],
         );
+    }
+
+    #[test]
+    fn a_program_that_reads_is_told_with_a_way_out() {
+        assert_eq!(running("It runs.", false), "It runs.");
+        assert!(running("It runs.", true).ends_with("it reads a file or its arguments instead."));
     }
 
     #[test]

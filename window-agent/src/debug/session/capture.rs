@@ -152,7 +152,7 @@ mod tests {
         let registers =
             json!({"name": "Registers", "presentationHint": "registers", "variablesReference": 1});
         let locals = json!({"name": "Locals", "presentationHint": "locals", "variablesReference": 2});
-        assert_eq!(nearest(&[registers.clone()]), Vec::<Value>::new());
+        assert_eq!(nearest(std::slice::from_ref(&registers)), Vec::<Value>::new());
         assert_eq!(nearest(&[registers, locals.clone()]), [locals]);
     }
 }
