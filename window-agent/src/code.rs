@@ -420,6 +420,14 @@ fn far() -> Instant {
     Instant::now() + Duration::from_secs(3600)
 }
 
+/// Whether a file is this server's, and not one's of a project inside of its own, which it knows less of.
+fn is_own(server: &Server, all: &[Server], file: &Path) -> bool {
+    let is_inner = |other: &&Server| {
+        other.name == server.name && other.root != server.root && other.root.starts_with(&*server.root)
+    };
+    !all.iter().filter(is_inner).any(|inner| file.starts_with(&*inner.root))
+}
+
 /// Waits for the end of the work that the server tells of; false when the time is over first.
 async fn wait_settled(server: &Server, deadline: Instant) -> bool {
     let is_busy = |activity: &server::Activity| activity.progress.is_some() || activity.was_busy;

@@ -7,9 +7,11 @@ use std::time::Instant;
 use ignore::{DirEntry, WalkBuilder};
 use serde_json::{Value, json};
 
+use super::aim::Target;
 use super::editor::Unsaved;
 use super::edits::{self, EditProblem, OnExisting, Replacement, Step};
 use super::files::FileError;
+use super::lsp::Position;
 use super::plan::{self, FileEdit, Found, Plan};
 use super::references::{Wanted, about};
 use super::rename::Renamed;
@@ -74,6 +76,14 @@ impl CodeIndex {
                 .hint("It may be a name of the language or of a library."));
         }
         let moves_nothing = plan.folders.is_empty() && plan.edits.iter().all(FileEdit::stays);
+        let is_left = |place: &&Position| {
+            let own = &outline.subject.snapshot.path;
+            let mut edits = plan.edits.iter().filter(|edit| edit.from.as_ref() == Some(own));
+            !edits.any(|edit| edit.lines.contains(&(place.line + 1)))
+        };
+        if wanted.line.is_none() && target.overloads.iter().any(|place| is_left(&place)) {
+            return Err(several_overloads(&target));
+        }
         let is_whole = [&renamed.file, &outline.subject.snapshot.path].into_iter().all(|file| plan.has(file));
         if is_elsewhere && !is_whole {
             let message = format!(
@@ -188,6 +198,17 @@ pub(super) async fn planned(
         Ok(plan)
     });
     made.await.map_err(|_| closing())?
+}
+
+/// Each overload is a symbol of its own in some languages.
+fn several_overloads(target: &Target) -> ToolError {
+    let places = std::iter::once(&target.position).chain(&target.overloads);
+    let candidates: Vec<String> =
+        places.map(|place| format!("line {}: {}", place.line + 1, target.name)).collect();
+    let message = format!("{:?} is defined {} times, each for itself.", target.name, candidates.len());
+    ToolError::new("ambiguous_symbol", message)
+        .hint("Rename one after the other: choose it by the argument line, one of the candidates.")
+        .detail("candidates", candidates)
 }
 
 /// Why there is no plan.

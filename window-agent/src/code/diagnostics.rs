@@ -16,7 +16,8 @@ use super::server::documents::Snapshot;
 use super::server::{Ask, Server};
 use super::servers::root_of;
 use super::{
-    CodeIndex, Freshness, Subject, ask_settled, closing, files, freshness_of, server_error, wait_settled,
+    CodeIndex, Freshness, Subject, ask_settled, closing, files, freshness_of, is_own, server_error,
+    wait_settled,
 };
 use crate::tools::ToolError;
 use crate::walk;
@@ -129,7 +130,8 @@ impl CodeIndex {
         let asked = servers.iter().map(|server| self.problems_of_project(server, workspace, deadline));
         for (server, found) in servers.iter().zip(join_all(asked).await) {
             match found {
-                Ok((found, freshness, note)) => {
+                Ok((mut found, freshness, note)) => {
+                    found.retain(|problem| is_own(server, &servers, &problem.file));
                     problems.notes.extend(no_environment(server, &found));
                     problems.all.extend(found);
                     problems.notes.extend(note);

@@ -17,7 +17,7 @@ use super::references::{Wanted, about, name_position};
 use super::server::{Ask, Server};
 use super::symbols::{self, Symbol, kind_name};
 use super::text::Encoding;
-use super::{CodeIndex, Freshness, Subject, closing};
+use super::{CodeIndex, Freshness, Subject, closing, is_own};
 use crate::tools::ToolError;
 use crate::workspace::Workspace;
 
@@ -258,7 +258,8 @@ impl CodeIndex {
                 let range = Range::deserialize(&symbol["location"]["range"]).unwrap_or_default();
                 Some((Location { uri, range }, Found::of(symbol, Vec::new())))
             });
-            let found = spots(found.collect(), answered.agreed.encoding, &unsaved).await?;
+            let mut found = spots(found.collect(), answered.agreed.encoding, &unsaved).await?;
+            found.retain(|spot| is_own(server, &servers, &spot.file));
             let told = if found.is_empty() { &mut answering } else { &mut finding };
             told.extend((!told.contains(&server.name)).then(|| server.name.clone()));
             all.extend(found);

@@ -88,14 +88,21 @@ impl CodeIndex {
             return text_references(workspace, &subject, wanted, why).await;
         }
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
-        let ask = about(
-            "textDocument/references",
-            &outline.subject,
-            target.position,
-            json!({"context": {"includeDeclaration": wanted.with_declaration}}),
-        );
-        let (answered, mut freshness) = self.ask_settled(&server, ask, deadline).await?;
+        let more = json!({"context": {"includeDeclaration": wanted.with_declaration}});
+        let ask = |place| about("textDocument/references", &outline.subject, place, more.clone());
+        let (answered, mut freshness) = self.ask_settled(&server, ask(target.position), deadline).await?;
         let mut found = lsp::locations(&answered.result);
+        // Overloads are one symbol in some languages, and several in others.
+        let own = lsp::uri(&outline.subject.snapshot.path);
+        for place in target.overloads.iter().filter(|_| wanted.line.is_none()) {
+            let is_it = |known: &Location| known.uri == own && known.range.start.line == place.line;
+            if !found.iter().any(is_it) {
+                let (answered, of_one) = self.ask_settled(&server, ask(*place), deadline).await?;
+                freshness = freshness.and(of_one);
+                let others = lsp::locations(&answered.result).into_iter();
+                found.extend(others.filter(|other| !found.contains(other)).collect::<Vec<_>>());
+            }
+        }
         let encoding = answered.agreed.encoding;
         let note = self.what_is_not_searched(&server);
         if let Some(spec) = self.spec_of(&server).filter(|spec| spec.leaves_out_references) {

@@ -426,6 +426,26 @@ async fn problems_of_all_projects_of_a_window_are_told() {
     );
 }
 
+/// A project within the folder of another one: what is in it is told once, by its own server.
+#[tokio::test]
+async fn what_is_in_an_inner_project_is_told_once() {
+    let place = Place::new(&[
+        ("loose.py", "x: int = 'no'\n"),
+        ("inner/pyproject.toml", ""),
+        ("inner/src/shop/__init__.py", "def area_of_shop(): ...\n"),
+        ("inner/main.py", "from shop import area_of_shop\n\ny: int = area_of_shop\n"),
+    ]);
+    for file in ["loose.py", "inner/main.py"] {
+        place.ok("lcp_get_outline", json!({"file_path": file, "timeout": 60})).await;
+    }
+    let answer = place.ok("lcp_get_diagnostics", json!({"severity": "error", "timeout": 60})).await;
+    let files: Vec<&str> =
+        answer["data"].as_array().unwrap().iter().map(|entry| entry["file"].as_str().unwrap()).collect();
+    assert_eq!(files, ["inner/main.py", "loose.py"], "{answer:#}");
+    let arguments = json!({"to": "symbols", "symbol_name": "area_of_shop", "timeout": 60});
+    assert_eq!(place.ok("lcp_navigate", arguments).await["total"], 1);
+}
+
 /// What rustup prints; it must succeed.
 #[expect(clippy::disallowed_methods, reason = "it ends by itself")]
 fn rustup(home: &Path, args: &[&str]) -> String {

@@ -113,5 +113,6 @@ async fn a_line_with_several_uses_is_shown_once() {
         4 references to f in 1 files (ty)
         a.py
          1: def f(): ...
-         3: print(f(), f(), f())"#]].assert_eq(&place.text("lcp_find_references", wanted).await);
+         3: print(f(), f(), f())"#]]
+    .assert_eq(&place.text("lcp_find_references", wanted).await);
 }

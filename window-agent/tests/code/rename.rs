@@ -91,3 +91,20 @@ async fn a_rename_that_would_leave_half_of_it_is_refused() {
     ]]
     .assert_eq(&files(&place, "visible", "use.py", "seen").await);
 }
+
+/// Overloads are several symbols in C++, and one in TypeScript.
+#[tokio::test]
+async fn overloads_are_told_together_and_renamed_one_by_one() {
+    let commands = r#"[{"directory": "{ROOT}", "file": "a.cpp", "arguments": ["c++", "-c", "a.cpp"]}]"#;
+    let source = "int scaled(double by) { return by; }\nint scaled(int by) { return by; }\n\nint all = scaled(1.5) + scaled(2);\n";
+    let place = Place::new(&[("compile_commands.json", commands), ("a.cpp", source)]);
+    let wanted = json!({"symbol_name": "scaled", "context_file": "a.cpp", "timeout": TIMEOUT});
+    assert_eq!(place.ok("lcp_find_references", wanted).await["total"], 4);
+    expect![[r#"ambiguous_symbol: "\"scaled\" is defined 2 times, each for itself.""#]]
+        .assert_eq(&files(&place, "scaled", "a.cpp", "times").await);
+    let source = "export function f(x: string): void;\nexport function f(x: number): void;\nexport function f(x: unknown) {\n  console.log(x);\n}\nf(1);\nf('a');\n";
+    let place = Place::new(&[("tsconfig.json", "{}"), ("a.ts", source)]);
+    let wanted = json!({"symbol_name": "f", "context_file": "a.ts", "timeout": TIMEOUT});
+    assert_eq!(place.ok("lcp_find_references", wanted).await["total"], 5);
+    expect!["a.ts:[1,2,3,6,7]"].assert_eq(&files(&place, "f", "a.ts", "g").await);
+}
