@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::results::Waiting;
-use super::{Answer, Object, ToolError, object, redact, typed, words};
+use super::{Answer, Object, ToolError, object, programs, redact, typed, words};
 use crate::debug::types::{
     Evaluate, OutputTail, Paging, RemoveBreakpoint, Resume, SessionId, SetBreakpoint, Start, Wait, Waited,
 };
@@ -85,8 +85,9 @@ async fn set_breakpoint(window: &Window, arguments: Object) -> Result<Object, To
         hit_condition: given(arguments.hit_condition),
         log_message: given(arguments.log_message),
     };
-    let breakpoint = window.debugger.set_breakpoint(wish).await?;
-    let mut entry = results::breakpoint(&breakpoint);
+    let set = vec![window.debugger.set_breakpoint(wish).await?];
+    let set = programs::with_changes(window, set).await;
+    let mut entry = set.iter().map(results::breakpoint).next().unwrap_or_default();
     entry.insert("timestamp".to_owned(), results::timestamp(Timestamp::now()));
     let mut answer = success();
     answer.insert("breakpoint".to_owned(), Value::Object(entry));
@@ -147,7 +148,7 @@ async fn remove_breakpoint(window: &Window, arguments: Object) -> Result<Object,
 }
 
 async fn get_breakpoints(window: &Window) -> Result<Object, ToolError> {
-    let breakpoints = window.debugger.breakpoints().await;
+    let breakpoints = programs::with_changes(window, window.debugger.breakpoints().await).await;
     let entries: Vec<Object> = breakpoints.iter().map(results::breakpoint).collect();
     let mut answer = success();
     answer.insert("timestamp".to_owned(), results::timestamp(Timestamp::now()));

@@ -1,10 +1,10 @@
 //! Programs as clients name them, started without a configuration.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::ToolError;
-use crate::debug::types::{Phase, SessionId};
+use crate::debug::types::{Breakpoint, Phase, SessionId};
 use crate::paths::{self, Given};
 use crate::window::Window;
 
@@ -18,6 +18,27 @@ pub(super) async fn begun(window: &Window, session: Option<&SessionId>, timeout:
     let mut sessions = window.debugger.watch_sessions();
     let begun = sessions.wait_for(|all| all.iter().all(|one| one.id != status.id || !is_starting(one.phase)));
     let _ = tokio::time::timeout(timeout, begun).await;
+}
+
+/// That a file changed since a program that still runs was started: what the debugger knows are its old lines.
+pub(super) async fn changed(window: &Window, path: &Path) -> Option<String> {
+    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    let mut all = window.debugger.statuses().await;
+    all.retain(|status| status.phase != Phase::Terminated);
+    let is_older = all.iter().any(|status| SystemTime::from(status.started_at) < modified);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    is_older.then(|| format!("{name} changed since the program started; lines are those of the old text"))
+}
+
+/// Breakpoints with a word about files that changed.
+pub(super) async fn with_changes(window: &Window, mut all: Vec<Breakpoint>) -> Vec<Breakpoint> {
+    for breakpoint in &mut all {
+        if let Some(note) = changed(window, &breakpoint.path).await {
+            let message = breakpoint.message.take();
+            breakpoint.message = Some(message.map_or(note.clone(), |message| format!("{message}; {note}")));
+        }
+    }
+    all
 }
 
 /// The folder that `cwd` names: absolute, or relative to a folder of the window.

@@ -239,6 +239,23 @@ async fn an_end_says_which_breakpoints_were_never_hit() {
 }
 
 #[tokio::test]
+async fn a_file_that_changed_since_the_program_started_is_told() {
+    let desk = Desk::open().await;
+    let note = "main.py changed since the program started";
+    let launched = desk.debug("launch", json!({"program": "main.py"})).await;
+    assert!(!launched.text.contains(note), "{}", launched.text);
+    let set = desk.debug("set_breakpoint", json!({"file": "main.py", "line": 3})).await;
+    assert!(!set.text.contains(note), "{}", set.text);
+    let path = desk.path("main.py");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("# A line more.\n{text}")).unwrap();
+    let set = desk.debug("set_breakpoint", json!({"file": "main.py", "line": 4})).await;
+    assert!(set.text.contains(note), "{}", set.text);
+    let stopped = desk.debug("continue", json!({})).await;
+    assert!(stopped.text.contains(note), "{}", stopped.text);
+}
+
+#[tokio::test]
 async fn an_exception_that_nobody_catches_is_told() {
     let desk = Desk::open().await;
     let launched = desk.debug("launch", json!({"program": "crash.py", "stop_on_entry": false})).await;

@@ -9,7 +9,7 @@ use crate::debug::types::triggers::{
     Access, RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint, TriggerKind,
 };
 use crate::debug::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
-use crate::tools::{Object, ToolError, object};
+use crate::tools::{Object, ToolError, object, programs};
 
 impl Call<'_> {
     pub(super) async fn set_breakpoint(&self) -> Result<Reply, ToolError> {
@@ -54,7 +54,7 @@ impl Call<'_> {
     async fn breakpoints_of(&self, path: &std::path::Path) -> Vec<Breakpoint> {
         let mut all = self.window.debugger.breakpoints().await;
         all.retain(|breakpoint| breakpoint.path == path);
-        all
+        programs::with_changes(self.window, all).await
     }
 
     async fn about_breakpoints(&self, heading: &str, all: &[Breakpoint]) -> Result<Reply, ToolError> {

@@ -50,7 +50,13 @@ impl Call<'_> {
                     redact::stop(&mut stop);
                 }
                 let more = json!({"state": "stopped", "timedOut": false});
-                (stop.session.clone(), self.speaker.stop(&stop), "stopped", stop.output, more)
+                let mut text = self.speaker.stop(&stop);
+                if let Some(source) = &stop.source
+                    && let Some(note) = programs::changed(self.window, source.path.as_ref()).await
+                {
+                    text.push_str(&format!("\n{note}."));
+                }
+                (stop.session.clone(), text, "stopped", stop.output, more)
             }
             Waited::Completed(completed) => {
                 let text = words::end(&completed, &self.speaker.folders);
