@@ -240,6 +240,10 @@ impl Election {
         let due = self.followers().filter(|(at, _)| *at <= now).max();
         if let Some(id) = due.map(|(_, id)| id.clone()) {
             self.grant(&id, Claim::Rule, "it has the focus");
+            // Two can say that they have it, as in two browsers: the one that got it first moves nothing after this.
+            for seat in self.seats.values_mut() {
+                seat.follow_at = seat.follow_at.filter(|at| *at > now);
+            }
         }
     }
 

@@ -349,6 +349,16 @@ fn r12_the_place_follows_the_focus_when_it_is_set() {
 }
 
 #[test]
+fn r12_of_two_that_are_focused_the_later_one_counts() {
+    let mut world = World::new();
+    let follow = Settings { follow_focus: true, ..Settings::default() };
+    world.open("a").open("b").open("c").focus("b", true).pass(10).focus("c", true).pass(3_000);
+    world.input(Input::SetSettings(follow)).unwrap();
+    world.tick().expect("a=standby b=standby c=live:1.2");
+    world.pass(5_000).expect("a=standby b=standby c=live:1.2");
+}
+
+#[test]
 fn r12_does_not_undo_what_the_user_chose_from_the_focused_window() {
     let mut world = World::new();
     let follow = Settings { follow_focus: true, ..Settings::default() };
