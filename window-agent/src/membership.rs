@@ -178,13 +178,14 @@ impl Membership {
         self.tokens.send_replace(connection.secret().window_token(&self.window.id));
         let sent_at = Instant::now();
         let registered: Registered = connection.post(&path, &self.registration()).await?;
-        // The events come on a connection of their own, whose end says at once that one of the two died.
-        let port = connection.hello().port;
-        let events = Connection::open(connection.secret(), port).await.map_err(|_| CallError::Lost)?;
+        // At once: a call that waited for this window is on its way by now.
         self.client_epoch = self.client_epoch.max(registered.client_epoch);
         self.window.take_settings(&registered.settings);
         self.apply_state(registered.state, registered.term);
         self.window.fence().handle_acknowledgement(sent_at);
+        // The events come on a connection of their own, whose end says at once that one of the two died.
+        let port = connection.hello().port;
+        let events = Connection::open(connection.secret(), port).await.map_err(|_| CallError::Lost)?;
         let events = events.events(&self.window.id, self.incarnation).await?;
         info!(instance = %registered.instance.0, generation = registered.generation, "registered");
         Ok((connection, events))

@@ -52,7 +52,7 @@ fn n_rounds(server: &str) -> usize {
     match server {
         "rust-analyzer" => 5,
         "clangd" | "gopls" => 4,
-        _ => 8,
+        _ => 12,
     }
 }
 
@@ -143,7 +143,7 @@ fn section(projects: &[Project], all: &[Option<Sides>]) -> Section {
     Section {
         title: "Reading code: cold first answers",
         notes: vec![
-            "From nothing to the first outline, and on to the first complete references; ms, the server's own start and answers / Baton's; medians of 4 to 8 rounds in turns.".to_owned(),
+            "From nothing to the first outline, and on to the first complete references; ms, the server's own start and answers / Baton's; medians of 4 to 12 rounds in turns.".to_owned(),
             "Baton's time includes the start of the window and of its agent. The straight client knows how many references there are and asks until it has them all; Baton waits until the server has read the project.".to_owned(),
             format!("At most {TIMES} x the server's own time: {n_kept} of {} kept.", all.len() * 2),
         ],
