@@ -252,6 +252,27 @@ async fn read(
 }
 
 #[cfg(test)]
+type End = (Shim, mpsc::Receiver<FromExtension>);
+
+#[cfg(test)]
+impl Shim {
+    /// Both ends of a channel: the agent's, and one that plays the extension.
+    pub(crate) fn pair() -> (End, End) {
+        let open = |end| {
+            let (reader, writer) = tokio::io::split(end);
+            Self::open(reader, writer)
+        };
+        let (agent, extension) = tokio::io::duplex(64 * 1024);
+        (open(agent), open(extension))
+    }
+
+    /// The agent's end of a channel that nobody hears.
+    pub(crate) fn alone() -> Self {
+        Self::open(tokio::io::empty(), tokio::io::sink()).0
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use baton_proto::shim::{
         AskHandover, GetStatus, HandoverAnswer, HandoverQuestion, Standing, StandingChanged,
@@ -259,17 +280,9 @@ mod tests {
 
     use super::*;
 
-    /// Both ends of a channel; the second plays the extension.
-    fn pair() -> ((Shim, mpsc::Receiver<FromExtension>), (Shim, mpsc::Receiver<FromExtension>)) {
-        let (ours, theirs) = tokio::io::duplex(64 * 1024);
-        let (our_reader, our_writer) = tokio::io::split(ours);
-        let (their_reader, their_writer) = tokio::io::split(theirs);
-        (Shim::open(our_reader, our_writer), Shim::open(their_reader, their_writer))
-    }
-
     #[tokio::test]
     async fn a_request_is_answered_and_a_notification_arrives() {
-        let ((agent, _keep), (extension, mut heard)) = pair();
+        let ((agent, _keep), (extension, mut heard)) = Shim::pair();
         let standing = Standing { why: "because".to_owned(), ..Standing::default() };
         agent.tell::<StandingChanged>(&standing).await;
         let question = HandoverQuestion { client: "Claude".to_owned() };
@@ -284,7 +297,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_is_a_sentence_and_a_lost_extension_fails_every_waiter() {
-        let ((agent, mut requests), (extension, keep)) = pair();
+        let ((agent, mut requests), (extension, keep)) = Shim::pair();
         let asked = tokio::spawn({
             let extension = extension.clone();
             async move { extension.ask::<GetStatus>(Default::default()).await }

@@ -312,9 +312,11 @@ pub(super) async fn problems_of(
 fn no_environment(server: &Server, found: &[Problem]) -> Option<String> {
     let is_package =
         |problem: &Problem| problem.diagnostic.message.starts_with("Cannot resolve imported module");
-    let has_one = server.root.join(".venv").exists()
-        || ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().any(|name| std::env::var_os(name).is_some());
-    (*server.name == *"ty" && !has_one && found.iter().any(is_package)).then(|| {
+    let has_one = || {
+        server.root.join(".venv").exists()
+            || ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().any(|name| std::env::var_os(name).is_some())
+    };
+    (*server.name == *"ty" && found.iter().any(is_package) && !has_one()).then(|| {
         "ty looks for packages in the project's .venv, or in what VIRTUAL_ENV or CONDA_PREFIX name, and there is none: \
          `python` under [tool.ty.environment] in pyproject.toml names another place."
             .to_owned()

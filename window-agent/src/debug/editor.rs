@@ -473,9 +473,7 @@ mod tests {
     use super::*;
 
     fn editor() -> Editor {
-        let (agent_end, _) = tokio::io::duplex(1_024);
-        let (reader, writer) = tokio::io::split(agent_end);
-        Editor::new(Shim::open(reader, writer).0)
+        Editor::new(Shim::alone())
     }
 
     fn session(id: &str, parent: Option<&str>) -> EditorSession {

@@ -325,11 +325,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_user_is_asked_one_question_at_a_time_whose_answer_counts_while_somebody_waits() {
-        let (agent_end, extension_end) = tokio::io::duplex(64 * 1024);
-        let (reader, writer) = tokio::io::split(agent_end);
-        let (shim, _keep) = Shim::open(reader, writer);
-        let (reader, writer) = tokio::io::split(extension_end);
-        let (extension, mut heard) = Shim::open(reader, writer);
+        let ((shim, _keep), (extension, mut heard)) = Shim::pair();
         let dir = tempfile::tempdir().unwrap();
         let id = WindowId::try_from("w".to_owned()).unwrap();
         let debugger = Debugger::spawn(DebuggerOptions::default());

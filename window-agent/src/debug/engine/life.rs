@@ -570,9 +570,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_child_in_the_editor_that_is_one_too_many_is_forgotten() {
-        let (agent_end, _) = tokio::io::duplex(1_024);
-        let (reader, writer) = tokio::io::split(agent_end);
-        let editor = Editor::new(Shim::open(reader, writer).0);
+        let editor = Editor::new(Shim::alone());
         let options = DebuggerOptions { editor: Some(editor.clone()), ..DebuggerOptions::default() };
         let (_commands, to_engine) = mpsc::channel(1);
         let mut engine = Engine::new("e".to_owned(), &options, to_engine, watch::Sender::default());

@@ -463,11 +463,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_of_the_engine_is_no_request_of_the_editor() {
-        let (agent_end, extension_end) = tokio::io::duplex(64 * 1024);
-        let (reader, writer) = tokio::io::split(agent_end);
-        let (shim, _keep) = Shim::open(reader, writer);
-        let (reader, writer) = tokio::io::split(extension_end);
-        let (_extension, mut heard) = Shim::open(reader, writer);
+        let ((shim, _keep), (_extension, mut heard)) = Shim::pair();
         let (sender, mut to_engine) = mpsc::channel(16);
         let target = Target::Begun { session: "one".to_owned(), is_child: false, is_users: true };
         let (editor, inbox) = (Editor::new(shim), Inbox { key: 1, sender });
