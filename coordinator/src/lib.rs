@@ -1,30 +1,13 @@
-//! The coordinator of Baton: the one daemon per user that decides which window is live.
+//! The command line of Baton: one file per verb.
+//!
+//! A verb says what it does, on standard output what a script may read, on standard error what a person is told, and
+//! ends with an exit code that says how it went; `docs/commands.md` is the contract. The coordinator itself, the
+//! bridge and the files of AI clients are crates of their own, in folders beside this one.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`daemon`] | the life of a coordinator |
-//! | [`singleton`] | the lock, the port, the discovery file |
-//! | [`state`] | what is remembered over restarts |
-//! | [`election`] | core: which window is live |
-//! | [`keeper`] | the one task that owns the election |
-//! | [`roster`] | what is known of all windows at one moment |
-//! | [`resolve`] | which window a text names |
-//! | [`http`] | the accept loop, the guard, the routes |
-//! | [`control`] | `/v1`: registration, commands of the user |
-//! | [`mcp`] | `/mcp`: what is answered here, what is passed on; the bridge |
-//! | [`cli`] | the command line |
+//! | [`cli`] | what can be said, and one file per verb |
+//! | `logging` | where tracing goes |
 
 pub mod cli;
-mod clients;
-pub mod control;
-pub mod daemon;
-pub mod election;
-pub mod http;
-pub mod keeper;
 mod logging;
-pub mod mcp;
-pub mod resolve;
-pub mod roster;
-pub mod singleton;
-pub mod state;
-pub mod succession;

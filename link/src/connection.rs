@@ -1,7 +1,11 @@
-//! One proven connection to the coordinator, and the typed requests on it.
+//! One connection to the coordinator, and the typed requests on it.
+//!
+//! On the socket in the state folder both sides know each other by where they are: nobody else can make or reach it.
+//! On a port, which anybody can take, the other side proves itself first.
 //!
 //! **Invariant:** no token is sent before the other side has proven the secret on the same connection.
 
+use crate::explain::Explanation;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -16,11 +20,14 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::home::random_hex;
+use crate::api;
+use crate::home::{Home, random_hex};
+use crate::socket;
 
 /// A coordinator that does not answer a hello or a ping for this long has missed it.
 pub const PING_TIMEOUT: Duration = Duration::from_secs(1);
@@ -28,41 +35,52 @@ pub const PING_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest wait for the answer to a request of `/v1`; all of them are quick.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Largest answer to a hello.
+const MAX_HELLO_LEN: usize = 64 * 1024;
+
 /// Largest answer of `/v1`: 500 windows take a few hundred KiB.
 const MAX_ANSWER_LEN: usize = 16 * 1024 * 1024;
 
 /// Longest line of an event stream.
 const MAX_NOTICE_LEN: usize = 1024 * 1024;
 
-/// A connection whose other side has proven that it is the coordinator.
+/// Host of a request on the socket, where nobody has to be told apart.
+const SOCKET_AUTHORITY: &str = "localhost";
+
+/// A connection whose other side is the coordinator, by its place or by its proof.
 #[derive(Debug)]
 pub struct Connection {
     sender: SendRequest<Full<Bytes>>,
     hello: HelloAnswer,
     authority: String,
-    secret: Secret,
-    bearer: Token,
+    way: Way,
+    /// What requests carry on a port.
+    bearer: Option<Token>,
     /// Ends the connection when it is dropped.
     _driver: Driver,
 }
 
-/// Why there is no proven connection.
+/// How the coordinator is reached.
+#[derive(Clone, Debug)]
+enum Way {
+    Socket(Home),
+    Port { secret: Secret, port: u16 },
+}
+
+/// Why there is no connection to a coordinator.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Nobody listens on the port, or it closed at once.
-    #[error("nothing answers on port {port}")]
-    Refused {
-        /// The port.
-        port: u16,
-    },
+    /// Nobody listens there, or it closed at once.
+    #[error("nothing is listening there")]
+    Refused,
     /// Somebody accepted the connection and said nothing for [`PING_TIMEOUT`].
-    #[error("whatever holds port {port} does not answer")]
+    #[error("the program listening there is not responding")]
     Silent {
-        /// The port.
-        port: u16,
+        /// Its process, on the socket.
+        pid: Option<u32>,
     },
     /// Somebody answered who does not know the secret.
-    #[error("port {port} is held by another program")]
+    #[error("port {port} is in use by another program")]
     Stranger {
         /// The port.
         port: u16,
@@ -84,14 +102,30 @@ pub enum CallError {
         failure: Failure,
     },
     /// The connection ended before the answer; a request that changes something may have been carried out.
-    #[error("the connection to the coordinator ended; try again")]
+    #[error("lost the connection to the coordinator")]
     Lost,
     /// No answer in time.
-    #[error("the coordinator does not answer; try again")]
+    #[error("the coordinator is not responding")]
     Silent,
     /// An answer that makes no sense.
-    #[error("the coordinator answered something this version does not understand ({0}); update Baton")]
+    #[error("unexpected response from the coordinator ({0})")]
     Malformed(String),
+}
+
+impl CallError {
+    /// What to try.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Refused { failure, .. } => failure.hint.clone(),
+            Self::Lost | Self::Silent => Some("try again".to_owned()),
+            Self::Malformed(_) => Some("update Baton".to_owned()),
+        }
+    }
+
+    /// For a place that has one line.
+    pub fn explain(&self) -> Explanation {
+        Explanation { message: self.to_string(), hint: self.hint() }
+    }
 }
 
 /// The event stream of a window. Its end means that the coordinator is gone.
@@ -105,40 +139,69 @@ pub struct Events {
 }
 
 impl Connection {
+    /// Connects to the coordinator's socket in the state folder.
+    pub async fn open_socket(home: &Home) -> Result<Self, OpenError> {
+        let stream = match timeout(PING_TIMEOUT, socket::connect(home, socket::COORDINATOR)).await {
+            Ok(Ok(stream)) => stream,
+            // So many wait already that one more is not let in: nobody accepts them.
+            Ok(Err(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                return Err(OpenError::Silent { pid: None });
+            }
+            Ok(Err(error)) => return Err(local_or(error, OpenError::Refused)),
+            Err(_) => return Err(OpenError::Silent { pid: None }),
+        };
+        let pid = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok());
+        let said = timeout(PING_TIMEOUT, Self::greet_on_socket(stream, home)).await;
+        said.unwrap_or(Err(OpenError::Silent { pid }))
+    }
+
+    async fn greet_on_socket(stream: UnixStream, home: &Home) -> Result<Self, OpenError> {
+        let (mut sender, driver) = handshake(stream).await?;
+        let said = say_hello(&mut sender, SOCKET_AUTHORITY, None).await;
+        let (status, body) = said.map_err(|_| OpenError::Refused)?;
+        let hello = serde_json::from_slice(&body).ok().filter(|_| status == StatusCode::OK);
+        let hello = hello.ok_or(OpenError::Refused)?;
+        let authority = SOCKET_AUTHORITY.to_owned();
+        let way = Way::Socket(home.clone());
+        Ok(Self { sender, hello, authority, way, bearer: None, _driver: driver })
+    }
+
     /// Connects to `127.0.0.1:port` and has the other side prove that it knows `secret`. Requests then carry the
     /// member token.
     pub async fn open(secret: &Secret, port: u16) -> Result<Self, OpenError> {
-        match timeout(PING_TIMEOUT, Self::open_unbounded(secret, port)).await {
-            Ok(result) => result,
-            Err(_) => Err(OpenError::Silent { port }),
-        }
+        let said = timeout(PING_TIMEOUT, Self::greet_on_port(secret, port)).await;
+        said.unwrap_or(Err(OpenError::Silent { pid: None }))
     }
 
-    async fn open_unbounded(secret: &Secret, port: u16) -> Result<Self, OpenError> {
-        let stream = connect(port).await?;
-        let stranger = |_| OpenError::Stranger { port };
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|_| OpenError::Refused { port })?;
-        let driver = Driver::spawn(connection);
+    async fn greet_on_port(secret: &Secret, port: u16) -> Result<Self, OpenError> {
+        let (mut sender, driver) = handshake(connect(port).await?).await?;
         let authority = format!("127.0.0.1:{port}");
         let nonce = random_hex().map_err(OpenError::Local)?;
         let credential = HelloCredential { nonce: nonce.clone() }.to_bearer(secret, port);
-        let mut request = Request::new(Full::new(Bytes::from_static(b"{}")));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = hyper::Uri::from_static("/v1/hello");
-        set_headers(request.headers_mut(), &authority, &credential);
-        let response = sender.send_request(request).await.map_err(|error| open_error(&error, port))?;
-        if response.status() != StatusCode::OK {
-            return Err(OpenError::Stranger { port });
+        let stranger = || OpenError::Stranger { port };
+        let said = say_hello(&mut sender, &authority, Some(&credential)).await;
+        let (status, body) = said.map_err(|silence| match silence {
+            NoHello::Closed => OpenError::Refused,
+            NoHello::NotHttp => stranger(),
+        })?;
+        if status != StatusCode::OK {
+            return Err(stranger());
         }
-        let body =
-            Limited::new(response.into_body(), 64 * 1024).collect().await.map_err(stranger)?.to_bytes();
-        let hello: HelloAnswer = serde_json::from_slice(&body).map_err(|_| OpenError::Stranger { port })?;
+        let hello: HelloAnswer = serde_json::from_slice(&body).map_err(|_| stranger())?;
         if hello.port != port || !hello.is_proven(secret, &nonce) {
-            return Err(OpenError::Stranger { port });
+            return Err(stranger());
         }
-        let bearer = secret.token(Role::Member);
-        Ok(Self { sender, hello, authority, secret: secret.clone(), bearer, _driver: driver })
+        let bearer = Some(secret.token(Role::Member));
+        let way = Way::Port { secret: secret.clone(), port };
+        Ok(Self { sender, hello, authority, way, bearer, _driver: driver })
+    }
+
+    /// One more connection to where this one leads.
+    pub async fn open_again(&self) -> Result<Self, OpenError> {
+        match &self.way {
+            Way::Socket(home) => Self::open_socket(home).await,
+            Way::Port { secret, port } => Self::open(secret, *port).await,
+        }
     }
 
     /// What the coordinator said of itself.
@@ -146,14 +209,11 @@ impl Connection {
         &self.hello
     }
 
-    /// The secret that was proven.
-    pub fn secret(&self) -> &Secret {
-        &self.secret
-    }
-
-    /// Requests carry the token of `role` from now on: the bridge is an MCP client.
+    /// Requests carry the token of `role` from now on: the bridge is an MCP client. On the socket nobody asks.
     pub fn set_role(&mut self, role: Role) {
-        self.bearer = self.secret.token(role);
+        if let Way::Port { secret, .. } = &self.way {
+            self.bearer = Some(secret.token(role));
+        }
     }
 
     /// True once the connection has ended.
@@ -186,7 +246,7 @@ impl Connection {
 
     /// Asks for a sign of life; [`CallError::Silent`] after [`PING_TIMEOUT`].
     pub async fn ping(&mut self) -> Result<Pong, CallError> {
-        match timeout(PING_TIMEOUT, self.get("/v1/ping")).await {
+        match timeout(PING_TIMEOUT, self.get(api::PING.path)).await {
             Ok(result) => result,
             Err(_) => Err(CallError::Silent),
         }
@@ -194,7 +254,7 @@ impl Connection {
 
     /// Turns this connection into the event stream of a window.
     pub async fn events(mut self, window: &WindowId, incarnation: u64) -> Result<Events, CallError> {
-        let path = format!("/v1/windows/{window}/events?incarnation={incarnation}");
+        let path = format!("{}?incarnation={incarnation}", api::EVENTS.path_for(window.as_str()));
         let request = self.build(Method::GET, &path, Bytes::new())?;
         let response = bounded(self.send(request)).await?;
         if response.status() != StatusCode::OK {
@@ -207,11 +267,10 @@ impl Connection {
     /// Sends any request, with Host and token set here, and returns the answer once its head is there; the body
     /// streams as long as this connection is kept. Not bounded in time.
     pub async fn send(&mut self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, CallError> {
-        let bearer = format!("Bearer {}", self.bearer.expose());
-        let mut bearer = HeaderValue::try_from(bearer).map_err(malformed)?;
-        bearer.set_sensitive(true);
+        if let Some(bearer) = &self.bearer {
+            request.headers_mut().insert(AUTHORIZATION, to_bearer(bearer.expose()).map_err(malformed)?);
+        }
         let host = HeaderValue::try_from(&self.authority).map_err(malformed)?;
-        request.headers_mut().insert(AUTHORIZATION, bearer);
         request.headers_mut().insert(HOST, host);
         self.sender.ready().await.map_err(|_| CallError::Lost)?;
         self.sender.send_request(request).await.map_err(|_| CallError::Lost)
@@ -277,7 +336,10 @@ impl Events {
 struct Driver(AbortHandle);
 
 impl Driver {
-    fn spawn(connection: http1::Connection<TokioIo<TcpStream>, Full<Bytes>>) -> Self {
+    fn spawn<S>(connection: http1::Connection<TokioIo<S>, Full<Bytes>>) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let task = tokio::spawn(async move {
             // Whoever waits for an answer learns of the end of the connection.
             let _ = connection.await;
@@ -293,38 +355,73 @@ impl Drop for Driver {
 }
 
 async fn connect(port: u16) -> Result<TcpStream, OpenError> {
-    let stream = TcpStream::connect(("127.0.0.1", port)).await.map_err(|error| {
-        if error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
-            || error.raw_os_error() == Some(rustix::io::Errno::NFILE.raw_os_error())
-        {
-            return OpenError::Local(error);
-        }
-        OpenError::Refused { port }
-    })?;
+    let stream =
+        TcpStream::connect(("127.0.0.1", port)).await.map_err(|error| local_or(error, OpenError::Refused))?;
     // A dead port inside the ephemeral range can connect to itself; that would block the daemon's bind.
     if let (Ok(local), Ok(peer)) = (stream.local_addr(), stream.peer_addr())
         && local == peer
     {
-        return Err(OpenError::Refused { port });
+        return Err(OpenError::Refused);
     }
     stream.set_nodelay(true).map_err(OpenError::Local)?;
     Ok(stream)
 }
 
-fn set_headers(headers: &mut hyper::HeaderMap, authority: &str, bearer: &str) {
+async fn handshake<S>(stream: S) -> Result<(SendRequest<Full<Bytes>>, Driver), OpenError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|_| OpenError::Refused)?;
+    Ok((sender, Driver::spawn(connection)))
+}
+
+/// Why nobody said who is there: a peer that closes is one that ends, one that talks another protocol is a stranger.
+enum NoHello {
+    Closed,
+    NotHttp,
+}
+
+/// Asks who is there.
+async fn say_hello(
+    sender: &mut SendRequest<Full<Bytes>>,
+    authority: &str,
+    credential: Option<&str>,
+) -> Result<(StatusCode, Bytes), NoHello> {
+    let mut request = Request::new(Full::new(Bytes::from_static(b"{}")));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = hyper::Uri::from_static(api::HELLO.path);
+    let headers = request.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Ok(value) = HeaderValue::try_from(authority) {
         headers.insert(HOST, value);
     }
-    if let Ok(mut value) = HeaderValue::try_from(format!("Bearer {bearer}")) {
-        value.set_sensitive(true);
+    if let Some(Ok(value)) = credential.map(to_bearer) {
         headers.insert(AUTHORIZATION, value);
     }
+    let response = sender.send_request(request).await.map_err(|error| match error.is_parse() {
+        true => NoHello::NotHttp,
+        false => NoHello::Closed,
+    })?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), MAX_HELLO_LEN).collect().await;
+    let body = body.map_err(|_| NoHello::NotHttp)?;
+    Ok((status, body.to_bytes()))
 }
 
-/// A peer that closes is one that ends; one that talks another protocol is a stranger.
-fn open_error(error: &hyper::Error, port: u16) -> OpenError {
-    if error.is_parse() { OpenError::Stranger { port } } else { OpenError::Refused { port } }
+fn to_bearer(token: &str) -> Result<HeaderValue, hyper::header::InvalidHeaderValue> {
+    let mut value = HeaderValue::try_from(format!("Bearer {token}"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn local_or(error: std::io::Error, otherwise: OpenError) -> OpenError {
+    let is = |errno: rustix::io::Errno| error.raw_os_error() == Some(errno.raw_os_error());
+    if is(rustix::io::Errno::MFILE) || is(rustix::io::Errno::NFILE) {
+        OpenError::Local(error)
+    } else {
+        otherwise
+    }
 }
 
 async fn bounded<T>(work: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
@@ -339,7 +436,8 @@ async fn collect(response: Response<Incoming>) -> Result<Bytes, CallError> {
 fn failure_of(status: StatusCode, body: &[u8]) -> CallError {
     let failure = serde_json::from_slice(body).unwrap_or_else(|_| Failure {
         code: "http".to_owned(),
-        message: format!("the coordinator answered {status}; update Baton"),
+        message: format!("unexpected response from the coordinator ({status})"),
+        hint: Some("update Baton".to_owned()),
         candidates: Vec::new(),
     });
     CallError::Refused { status: status.as_u16(), failure }

@@ -3,6 +3,7 @@
 //! **Invariant:** nothing is read or written through a symbolic link, a hard link, or in a folder that another
 //! user can write to.
 
+use crate::explain::Explanation;
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,8 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use baton_proto::discovery::{Discovery, KEY_LEN, Secret, hex};
 use baton_proto::start::Waiting;
 use rustix::fs::OFlags;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
+use crate::folders;
 use crate::process::is_running;
 
 /// Environment variable that names another state folder.
@@ -25,6 +27,9 @@ pub const DEFAULT_PORT: u16 = 7717;
 
 /// Larger than any discovery or state file that Baton wrote; a larger one is corrupt.
 const MAX_FILE_LEN: u64 = 64 * 1024;
+
+/// Longest instance id and version in a discovery file.
+const MAX_WORD_LEN: usize = 64;
 
 /// The state folder of the user, checked.
 #[derive(Clone, Debug)]
@@ -47,14 +52,14 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// Why the state folder cannot be used. Each says what to try.
+/// Why the state folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
     /// Neither `BATON_HOME` nor a home folder is known.
-    #[error("no home folder is known for this user; set BATON_HOME to a folder of your own")]
+    #[error("cannot determine your home folder")]
     Unknown,
     /// It could not be made or looked at.
-    #[error("the state folder {} cannot be used; make it accessible or set BATON_HOME to another folder", path.display())]
+    #[error("cannot use the state folder {}", path.display())]
     Io {
         /// What was attempted on.
         path: PathBuf,
@@ -62,7 +67,7 @@ pub enum HomeError {
         source: io::Error,
     },
     /// It is a symbolic link or no folder, belongs to somebody else, or others can write to it.
-    #[error("{} {why}; Baton does not trust it: {advice}", path.display())]
+    #[error("refusing to use {}: it {why}", path.display())]
     Untrusted {
         /// The folder or file.
         path: PathBuf,
@@ -73,11 +78,29 @@ pub enum HomeError {
     },
 }
 
+impl HomeError {
+    /// What to try.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Unknown => "set BATON_HOME to a folder you own",
+            Self::Io { .. } => "check its permissions, or set BATON_HOME to another folder",
+            Self::Untrusted { advice, .. } => advice,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// For a place that has one line.
+    pub fn explain(&self) -> Explanation {
+        Explanation { message: self.to_string(), hint: self.hint() }
+    }
+}
+
 /// The part of `state.json` that other processes read; written by the coordinator alone.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct StoredState {
     /// The port that was chosen for good.
+    #[serde(deserialize_with = "port")]
     pub port: Option<u16>,
     /// Rotations of the client token, see [`baton_proto::discovery::Role::Client`].
     pub client_epoch: u32,
@@ -90,10 +113,7 @@ impl Home {
     pub fn from_env() -> Result<Self, HomeError> {
         match std::env::var_os(HOME_VARIABLE).filter(|value| !value.is_empty()) {
             Some(path) => Self::open(path),
-            None => {
-                let dirs = directories::ProjectDirs::from("", "", "baton").ok_or(HomeError::Unknown)?;
-                Self::open(dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir()))
-            }
+            None => Self::open(folders::state().ok_or(HomeError::Unknown)?),
         }
     }
 
@@ -113,14 +133,18 @@ impl Home {
     pub fn check(&self) -> Result<(), HomeError> {
         let metadata = std::fs::symlink_metadata(&self.root).map_err(|source| self.io_error("", source))?;
         if !metadata.is_dir() {
-            return Err(self.untrusted("", "is no folder", "remove it or set BATON_HOME to a real folder"));
+            return Err(self.untrusted(
+                "",
+                "is not a folder",
+                "remove it, or set BATON_HOME to another folder",
+            ));
         }
         if metadata.uid() != rustix::process::geteuid().as_raw() {
-            let advice = "set BATON_HOME to a folder of your own";
-            return Err(self.untrusted("", "belongs to another user", advice));
+            let advice = "set BATON_HOME to a folder you own";
+            return Err(self.untrusted("", "is owned by another user", advice));
         }
         if metadata.mode() & 0o022 != 0 {
-            return Err(self.untrusted("", "can be written by other users", "run `chmod 700` on it"));
+            return Err(self.untrusted("", "is writable by other users", "run `chmod 700` on it"));
         }
         Ok(())
     }
@@ -150,6 +174,11 @@ impl Home {
         self.root.join("logs")
     }
 
+    /// The folder of the Unix sockets, see [`crate::socket`].
+    pub fn sockets_path(&self) -> PathBuf {
+        self.root.join("sockets")
+    }
+
     /// The secret; made by whoever needs it first. When the whole folder was deleted, the one this process knew
     /// is written again, so that clients keep their tokens.
     pub fn secret(&self) -> Result<Secret, HomeError> {
@@ -161,13 +190,13 @@ impl Home {
 
     /// Where the coordinator said it is; `None` when there is no such file, or none that can be believed.
     pub fn discovery(&self) -> Option<Discovery> {
-        self.read_json("discovery.json")
+        self.read_json("discovery.json").filter(is_plausible)
     }
 
     /// A coordinator that runs and waits for its port, when there is one.
     pub fn waiting(&self) -> Option<Waiting> {
         let waiting: Waiting = self.read_json("waiting.json")?;
-        is_running(waiting.pid, waiting.pid_start).then_some(waiting)
+        (waiting.port != 0 && is_running(waiting.pid, waiting.pid_start)).then_some(waiting)
     }
 
     /// See [`Home::waiting`].
@@ -188,7 +217,12 @@ impl Home {
 
     /// The port on which the coordinator is expected: the stored one, else the one asked for, else the default.
     pub fn expected_port(&self, wanted: Option<u16>) -> u16 {
-        self.stored_state().port.or(wanted).unwrap_or(DEFAULT_PORT)
+        self.known_port().or(wanted).unwrap_or(DEFAULT_PORT)
+    }
+
+    /// The port that clients have stored: as long as one of these is left, it does not change.
+    pub fn known_port(&self) -> Option<u16> {
+        self.stored_state().port.or_else(|| Some(self.discovery()?.port)).or_else(|| self.last_port())
     }
 
     /// Writes a file of the folder as a whole: a reader sees the old one or the new one, also after a crash.
@@ -222,8 +256,8 @@ impl Home {
         self.memory().port
     }
 
-    /// See [`Home::last_port`].
-    pub(crate) fn remember_port(&self, port: u16) {
+    /// The coordinator says that it is there now.
+    pub fn remember_port(&self, port: u16) {
         self.memory().port = Some(port);
     }
 
@@ -243,26 +277,26 @@ impl Home {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-                return Err(self.untrusted(name, "is a symbolic link", "remove it and start again"));
+                return Err(self.untrusted(name, "is a symbolic link", "remove it and try again"));
             }
             Err(source) => return Err(self.io_error(name, source)),
         };
         let metadata = file.metadata().map_err(|source| self.io_error(name, source))?;
         // None at all: it was replaced between our opening and our looking.
         if !metadata.is_file() || metadata.nlink() > 1 {
-            return Err(self.untrusted(name, "is a link or no plain file", "remove it and start again"));
+            return Err(self.untrusted(name, "is a link or not a regular file", "remove it and try again"));
         }
         if metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Err(self.untrusted(name, "belongs to another user", "remove it and start again"));
+            return Err(self.untrusted(name, "is owned by another user", "remove it and try again"));
         }
         if metadata.mode() & 0o022 != 0 {
-            let advice = "remove it, `chmod 700` the folder, and start again";
-            return Err(self.untrusted(name, "can be written by other users", advice));
+            let advice = "remove it, run `chmod 700` on the folder, and try again";
+            return Err(self.untrusted(name, "is writable by other users", advice));
         }
         let mut bytes = Vec::new();
         file.take(max_len + 1).read_to_end(&mut bytes).map_err(|source| self.io_error(name, source))?;
         if bytes.len() as u64 > max_len {
-            return Err(self.untrusted(name, "is too large", "remove it and start again"));
+            return Err(self.untrusted(name, "is too large", "remove it and try again"));
         }
         Ok(Some(bytes))
     }
@@ -272,8 +306,8 @@ impl Home {
         let path = self.root.join("secret");
         let mode = std::fs::symlink_metadata(&path).map_err(|source| self.io_error("secret", source))?.mode();
         if mode & 0o077 != 0 {
-            let advice = "others may know it: remove it, and give your clients the new token";
-            return Err(self.untrusted("secret", "can be read by other users", advice));
+            let advice = "others may have read it: remove it, and give your clients the new token";
+            return Err(self.untrusted("secret", "is readable by other users", advice));
         }
         let bytes = <[u8; KEY_LEN]>::try_from(bytes).map_err(|_| {
             self.untrusted("secret", "is not 32 bytes long", "remove it, and give your clients the new token")
@@ -314,6 +348,26 @@ impl Home {
         let path = if name.is_empty() { self.root.clone() } else { self.root.join(name) };
         HomeError::Untrusted { path, why, advice }
     }
+}
+
+/// Whether a coordinator can have written it: its texts go into lines for people and logs.
+fn is_plausible(discovery: &Discovery) -> bool {
+    let is_process = discovery.pid != 0 && i32::try_from(discovery.pid).is_ok();
+    let is_word = |text: &str| {
+        (1..=MAX_WORD_LEN).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    let (oldest, newest) = discovery.protocol;
+    is_process
+        && discovery.port != 0
+        && oldest <= newest
+        && is_word(&discovery.instance.0)
+        && is_word(&discovery.version)
+}
+
+/// A port that was stored; 0 is none, and must not become another one with every start.
+pub fn port<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    let port = Option::<u16>::deserialize(deserializer)?;
+    Ok(port.filter(|port| *port != 0))
 }
 
 /// 32 random hexadecimal digits: nonces, instance ids, names of temporary files.
@@ -409,12 +463,12 @@ mod tests {
     fn a_folder_that_others_write_to_or_that_is_a_link_is_refused() {
         let (dir, home) = home();
         std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(Home::open(home.path()).unwrap_err().to_string().contains("can be written by other users"));
+        assert!(Home::open(home.path()).unwrap_err().to_string().contains("is writable by other users"));
         std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
 
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(home.path(), &link).unwrap();
-        assert!(Home::open(&link).unwrap_err().to_string().contains("is no folder"));
+        assert!(Home::open(&link).unwrap_err().to_string().contains("is not a folder"));
     }
 
     #[test]
@@ -435,7 +489,7 @@ mod tests {
 
         std::fs::copy(&elsewhere, &secret).unwrap();
         std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(refusal(home.secret()).contains("can be read by other users"));
+        assert!(refusal(home.secret()).contains("is readable by other users"));
         std::fs::remove_file(&secret).unwrap();
 
         for len in [0, 31, 33] {
@@ -471,5 +525,23 @@ mod tests {
         let good = r#"{"instance":"i","pid":1,"pid_start":2,"generation":3,"port":7717,"version":"0","protocol":[1,1]}"#;
         home.replace("discovery.json", good.as_bytes()).unwrap();
         assert_eq!(home.discovery().unwrap().generation, 3);
+        for (part, other) in [
+            (":7717", ":0"),
+            ("[1,1]", "[2,1]"),
+            ("\"pid\":1", "\"pid\":0"),
+            ("\"pid\":1", "\"pid\":4294967295"),
+            ("\"0\"", "\"0\\nWARN all is lost\""),
+            ("\"i\"", "\"\""),
+        ] {
+            home.replace("discovery.json", good.replace(part, other).as_bytes()).unwrap();
+            assert_eq!(home.discovery(), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn port_0_is_no_port_that_was_chosen() {
+        let (_dir, home) = home();
+        home.replace("state.json", br#"{"port":0,"stopped":true}"#).unwrap();
+        assert_eq!((home.stored_state().stopped, home.expected_port(None)), (true, DEFAULT_PORT));
     }
 }

@@ -2,16 +2,32 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`explain`] | an error for people: message and remedy apart |
+//! | [`folders`] | where installed programs and configuration lie |
 //! | [`home`] | the state folder: paths, checks, the secret, the discovery file |
+//! | [`logs`] | log files: private, one line an event, never through a link |
 //! | [`process`] | start times of processes, and killing only the one that is meant |
+//! | [`socket`] | Unix sockets in the state folder |
+//! | [`peer`] | which user is at the other end of a connection on this host |
+//! | [`api`] | the routes of the control API, and a typed call for each |
 //! | [`connection`] | one proven connection and the typed requests on it |
 //! | [`spawn`] | start `baton serve` detached and hear how it went |
+//! | [`scratch`] | a private folder for what lives no longer than its process |
 //! | [`find`] | all of it together: find the coordinator, or start one |
 //!
 //! The usual way in is [`find::find_or_start`].
 
+pub mod api;
 pub mod connection;
+pub mod explain;
 pub mod find;
+pub mod folders;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 pub mod home;
+pub mod logs;
+pub mod peer;
 pub mod process;
+pub mod scratch;
+pub mod socket;
 pub mod spawn;

@@ -4,6 +4,15 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal};
 
+/// A process, told from a later one with the same pid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// See [`start_time`].
+    pub pid_start: u64,
+}
+
 /// When a process started, in the kernel's own unit: a pid that was used again has another one.
 #[cfg(target_os = "linux")]
 pub fn start_time(pid: u32) -> Option<u64> {
@@ -48,6 +57,27 @@ pub fn kill_verified(pid: u32, pid_start: u64) -> bool {
     signal_verified(raw, pid, pid_start)
 }
 
+/// The process of ours that holds an exclusive lock on this very file (flock(2)), as far as the system tells. After
+/// a lock was handed on, it is whoever of its holders is found first.
+pub fn lock_holder(path: &Path) -> Option<Process> {
+    let wanted = std::fs::canonicalize(path).ok()?;
+    let processes = std::fs::read_dir("/proc").ok()?;
+    processes.flatten().find_map(|process| {
+        let pid: u32 = process.file_name().to_str()?.parse().ok()?;
+        let descriptors = std::fs::read_dir(process.path().join("fd")).ok()?.flatten();
+        let mut open = descriptors.filter(|one| std::fs::read_link(one.path()).is_ok_and(|to| to == wanted));
+        let is_holder = open.any(|descriptor| {
+            let info = process.path().join("fdinfo").join(descriptor.file_name());
+            let info = std::fs::read_to_string(info).unwrap_or_default();
+            info.lines()
+                .any(|line| line.starts_with("lock:") && line.contains("FLOCK") && line.contains("WRITE"))
+        });
+        // After the look: a pid that was used again meanwhile is another process.
+        let pid_start = start_time(pid).filter(|_| is_holder)?;
+        Some(Process { pid, pid_start })
+    })
+}
+
 /// Who listens on a loopback port, for people, as far as the system tells.
 pub fn port_owner(port: u16) -> String {
     let Some(socket) = ["tcp", "tcp6"].iter().find_map(|table| {
@@ -60,8 +90,27 @@ pub fn port_owner(port: u16) -> String {
             let name = name_of(pid);
             format!("{} (process {pid})", name.trim_end())
         }
-        None => format!("a program of user {}", socket.uid),
+        None => format!("a program run by user {}", socket.uid),
     }
+}
+
+/// 127.0.0.1, ::1, and all addresses of either kind, as the table writes them on a machine of either byte order: who
+/// listens on another one is not in the way.
+const LOOPBACK: [&str; 6] = [
+    "0100007F",
+    "7F000001",
+    "00000000",
+    "00000000000000000000000001000000",
+    "00000000000000000000000000000001",
+    "00000000000000000000000000000000",
+];
+/// True when whoever listens on a loopback port is of this user, as far as the system tells.
+pub fn is_own_listener(port: u16) -> bool {
+    let us = rustix::process::geteuid().as_raw().to_string();
+    ["tcp", "tcp6"].iter().any(|table| {
+        let table = std::fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
+        listening_socket(&table, port).is_some_and(|socket| socket.uid == us)
+    })
 }
 
 /// A line of `/proc/net/tcp`.
@@ -77,7 +126,8 @@ fn listening_socket(table: &str, port: u16) -> Option<ListeningSocket> {
         let fields: Vec<_> = line.split_ascii_whitespace().collect();
         // Local address, state (0A is listening), user, inode.
         let (local, state) = (fields.get(1)?, fields.get(3)?);
-        (local.ends_with(&suffix) && *state == "0A").then_some(())?;
+        let is_ours = local.strip_suffix(&suffix).is_some_and(|address| LOOPBACK.contains(&address));
+        (is_ours && *state == "0A").then_some(())?;
         Some(ListeningSocket { uid: (*fields.get(7)?).to_owned(), inode: (*fields.get(9)?).to_owned() })
     })
 }
@@ -165,6 +215,22 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn who_holds_a_lock_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let file = std::fs::File::create(&path).unwrap();
+        assert_eq!(lock_holder(&path), None, "open is not locked");
+        fs4::FileExt::lock_shared(&file).unwrap();
+        assert_eq!(lock_holder(&path), None, "shared is not held");
+        fs4::FileExt::lock(&file).unwrap();
+        assert_eq!(lock_holder(&path).unwrap().pid, std::process::id());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::File::create(&path).unwrap();
+        assert_eq!(lock_holder(&path), None, "it is another file by now");
+    }
+
+    #[test]
     fn the_owner_of_a_port_is_named() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -173,6 +239,10 @@ mod tests {
         }
         drop(listener);
         assert_eq!(port_owner(port), "another program");
+        // Linux has all of 127.0.0.0/8.
+        if let Ok(_elsewhere) = std::net::TcpListener::bind(("127.0.0.2", port)) {
+            assert_eq!(port_owner(port), "another program");
+        }
     }
 
     #[test]

@@ -37,13 +37,13 @@ const MAX_HANDSHAKE_LEN: u64 = 16 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// Too many starts: the coordinator dies at once, or somebody keeps killing it.
-    #[error("the coordinator was started {MAX_SPAWNS} times in 30 seconds and ended each time; look at `baton logs`, then try again in {} s", retry_in.as_secs() + 1)]
+    #[error("the coordinator exited {MAX_SPAWNS} times within 30 seconds")]
     Paused {
         /// When the next start is allowed.
         retry_in: Duration,
     },
     /// The program is not there or cannot be run.
-    #[error("cannot run {}: install Baton completely, or set {PROGRAM_VARIABLE}", program.display())]
+    #[error("cannot run {}", program.display())]
     Program {
         /// What was to be run.
         program: PathBuf,
@@ -51,11 +51,24 @@ pub enum SpawnError {
         source: io::Error,
     },
     /// It ended or fell silent without a handshake.
-    #[error("the coordinator did not start ({why}); look at `baton logs`")]
+    #[error("the coordinator failed to start ({why})")]
     NoHandshake {
         /// What happened.
         why: String,
     },
+}
+
+impl SpawnError {
+    /// What to try.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Paused { retry_in } => {
+                format!("check `baton logs`, then try again in {} s", retry_in.as_secs() + 1)
+            }
+            Self::Program { .. } => format!("reinstall Baton, or set {PROGRAM_VARIABLE}"),
+            Self::NoHandshake { .. } => "check `baton logs`".to_owned(),
+        })
+    }
 }
 
 /// The `baton` program: the one `BATON_BIN` names, else the one beside this program.
@@ -88,7 +101,7 @@ pub async fn spawn(spawn: Spawn<'_>) -> Result<Handshake, SpawnError> {
     let program_error = |source| SpawnError::Program { program: program.to_owned(), source };
     let mut command = Command::new(program);
     command.args(["serve", "--detached"]).env(HOME_VARIABLE, home.path()).current_dir("/");
-    if home.stored_state().port.is_some() {
+    if home.known_port().is_some() {
         // What this process was started with may be older than what the user has moved Baton to since.
         command.env_remove(PORT_VARIABLE);
     }
@@ -108,8 +121,7 @@ pub async fn spawn(spawn: Spawn<'_>) -> Result<Handshake, SpawnError> {
         }
     }
     command.stdout(Stdio::piped()).stderr(Stdio::null());
-    // The daemon outlives us: a descriptor of ours in its hands would keep our files, sockets and locks open.
-    close_fds::set_fds_cloexec(3, &[]);
+    keep_descriptors();
     let mut child = command.spawn().map_err(program_error)?;
     let stdout = child.stdout.take().ok_or_else(|| program_error(io::ErrorKind::BrokenPipe.into()))?;
     let handshake = read_handshake(stdout).await;
@@ -120,15 +132,25 @@ pub async fn spawn(spawn: Spawn<'_>) -> Result<Handshake, SpawnError> {
     handshake
 }
 
+/// To be called before a process is started that outlives us: a descriptor of ours in its hands would keep our files,
+/// sockets and locks open.
+pub fn keep_descriptors() {
+    close_fds::set_fds_cloexec(3, &[]);
+}
+
 async fn read_handshake(stdout: ChildStdout) -> Result<Handshake, SpawnError> {
     let mut line = String::new();
     let mut reader = BufReader::new(stdout.take(MAX_HANDSHAKE_LEN));
     match timeout(HANDSHAKE_TIMEOUT, reader.read_line(&mut line)).await {
         Ok(Ok(_)) => serde_json::from_str(&line).map_err(|_| SpawnError::NoHandshake {
-            why: if line.is_empty() { "it ended at once".to_owned() } else { format!("it said {line:?}") },
+            why: if line.is_empty() {
+                "it exited immediately".to_owned()
+            } else {
+                format!("it printed {line:?}")
+            },
         }),
         Ok(Err(error)) => Err(SpawnError::NoHandshake { why: error.to_string() }),
-        Err(_) => Err(SpawnError::NoHandshake { why: "it said nothing for 10 s".to_owned() }),
+        Err(_) => Err(SpawnError::NoHandshake { why: "it did not respond within 10 s".to_owned() }),
     }
 }
 

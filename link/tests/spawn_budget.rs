@@ -19,5 +19,5 @@ async fn the_sixth_start_within_thirty_seconds_waits() {
         .await
         .unwrap_err();
     assert!(matches!(error, SpawnError::Paused { .. }), "{error}");
-    assert!(error.to_string().contains("baton logs"));
+    assert!(error.hint().unwrap_or_default().contains("baton logs"));
 }

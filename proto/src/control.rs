@@ -96,17 +96,26 @@ pub struct Register {
     /// Start time of that process, as in [`crate::discovery::Discovery::pid_start`].
     #[serde(default)]
     pub pid_start: u64,
-    /// Loopback port on which the agent serves MCP; 1024 or higher.
+    /// Loopback port on which the agent serves MCP; 1024 or higher. 0 when it serves on `socket`.
     pub port: u16,
+    /// Since protocol 2: the Unix socket on which the agent serves MCP, as its name in the folder `sockets` of the state
+    /// folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
     /// Grows with every start of an agent of this window (milliseconds since the epoch will do); messages of a
     /// lower one are late and are ignored.
     pub incarnation: u64,
-    /// Highest term the agent has seen.
+    /// Highest term the agent has seen; `[generation, 0]` when it was with a coordinator of that generation and has seen
+    /// no term of it. None of all: it was with no coordinator yet, so that nobody can be missed for its sake.
     #[serde(default)]
     pub highest_term: Option<Term>,
     /// Term the agent holds, when it is live in its own eyes.
     #[serde(default)]
     pub held_term: Option<Term>,
+    /// The agent lost touch with its coordinator long ago: another window may have been granted a later term than
+    /// `held_term` without its knowing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fenced: bool,
     /// True when the user stopped this window (R5): it stays off over a restart of the coordinator.
     #[serde(default)]
     pub stopped: bool,
@@ -290,7 +299,7 @@ impl Default for Settings {
             ai_handover: AiHandover::default(),
             routing: Routing::default(),
             hold_calls_ms: 10_000,
-            toolsets: ["debugger", "code", "windows"].map(str::to_owned).to_vec(),
+            toolsets: ["debug", "code", "windows"].map(str::to_owned).to_vec(),
             redact: false,
         }
     }
@@ -337,6 +346,9 @@ pub struct Status {
     pub awaiting: Option<WindowId>,
     /// All windows, ordered by id.
     pub windows: Vec<WindowStatus>,
+    /// What a person should know and do something about, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// One window of [`Status`].
@@ -415,8 +427,11 @@ pub struct Done {}
 pub struct Failure {
     /// Stable, for programs: `unknown_window`, `ambiguous_window`, `stale_incarnation`, ...
     pub code: String,
-    /// One sentence for people that says what to try.
+    /// What went wrong, in one sentence for people.
     pub message: String,
+    /// What to try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// The windows it could have been, when the name was ambiguous.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<WindowRef>,

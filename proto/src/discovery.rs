@@ -72,9 +72,13 @@ impl Secret {
         }
     }
 
-    /// The token with which the coordinator calls the agent of `window`.
-    pub fn window_token(&self, window: &WindowId) -> Token {
-        Token(hex(&self.derive(&["window", window.as_str()])))
+    /// The token with which the coordinator calls one incarnation of the agent of `window`: worth nothing to whoever
+    /// comes after it. `None` is for peers of control protocol 1, which knew one token for all.
+    pub fn window_token(&self, window: &WindowId, incarnation: Option<u64>) -> Token {
+        Token(hex(&match incarnation {
+            Some(incarnation) => self.derive(&["agent", window.as_str(), &incarnation.to_string()]),
+            None => self.derive(&["window", window.as_str()]),
+        }))
     }
 
     /// The key under which the session ids of the older MCP revisions are sealed.

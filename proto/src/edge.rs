@@ -20,6 +20,19 @@ pub const REFUSED_STALE_TERM: &str = "stale-term";
 /// [`REFUSED_HEADER`]: the agent lost touch with the coordinator and does not run calls of its term.
 pub const REFUSED_FENCED: &str = "fenced";
 
+/// [`REFUSED_HEADER`]: the agent finishes the calls that it has and takes no more.
+pub const REFUSED_ENDING: &str = "ending";
+
+/// [`REFUSED_HEADER`]: the agent has as many bytes of calls under way as it takes.
+pub const REFUSED_BUSY: &str = "busy";
+
+/// Header on a forwarded call: what the client calls itself, in printable ASCII; for the agent's log.
+pub const CLIENT_HEADER: &str = "baton-client";
+
+/// Header on a forwarded call: the same text for all calls of one client, as far as it can be told from the others:
+/// its MCP session, or else its name. Debug sessions belong to it; it opens nothing.
+pub const CALLER_HEADER: &str = "baton-caller";
+
 /// Header that the bridge sends with its working directory, percent-encoded: pins its calls to the window
 /// whose folder contains it, when there is one.
 pub const FOLDER_HEADER: &str = "baton-folder";

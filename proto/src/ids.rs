@@ -15,7 +15,7 @@ pub struct WindowId(String);
 
 /// Why a text is not a [`WindowId`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a window id has 1 to 64 letters, digits, '-' or '_'")]
+#[error("a window ID must have 1 to 64 letters, digits, '-', or '_'")]
 pub struct InvalidWindowId;
 
 impl WindowId {
@@ -67,10 +67,21 @@ impl fmt::Display for WindowId {
 #[serde(from = "(u64, u64)", into = "(u64, u64)")]
 #[schemars(with = "(u64, u64)")]
 pub struct Term {
-    /// Grows with every start of a coordinator.
+    /// Grows with every start of a coordinator: at least the milliseconds since 1970 at that start.
     pub generation: u64,
     /// Grows with every grant of one coordinator.
     pub seq: u64,
+}
+
+/// Highest generation and `seq` that are believed, wherever they come from: thousands of years of milliseconds, and
+/// far from overflow.
+pub const MAX_GENERATION: u64 = 1 << 48;
+
+impl Term {
+    /// Whether a coordinator can have granted it.
+    pub fn is_believable(self) -> bool {
+        self.generation <= MAX_GENERATION && self.seq <= MAX_GENERATION
+    }
 }
 
 impl From<(u64, u64)> for Term {
@@ -106,7 +117,7 @@ impl std::str::FromStr for Term {
 
 /// Why a text is not a [`Term`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a term is written generation.seq")]
+#[error("a term must have the form generation.seq")]
 pub struct InvalidTerm;
 
 /// One run of a coordinator: 32 hexadecimal digits, new with every start.

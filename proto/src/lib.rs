@@ -6,9 +6,11 @@
 //! | [`discovery`] | the discovery file, the mutual proof, the keys derived from the secret |
 //! | [`control`] | agent, command line <-> coordinator, JSON over HTTP under `/v1` |
 //! | [`edge`] | coordinator -> agent: the headers on a forwarded MCP call, and the refusals |
+//! | [`bounds`] | CORE: what a message of a client may hold at most |
 //! | [`start`] | a coordinator that starts -> whoever started it |
 //! | [`shim`] | agent <-> VS Code extension, JSON-RPC over stdio |
 
+pub mod bounds;
 pub mod control;
 pub mod discovery;
 pub mod edge;
@@ -17,7 +19,7 @@ pub mod shim;
 pub mod start;
 
 /// Version of the control protocol this build speaks.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Oldest version of the control protocol this build still speaks.
 pub const PROTOCOL_MIN: u32 = 1;

@@ -26,8 +26,11 @@ pub enum Handshake {
     },
     /// It could not start and ended.
     Error {
-        /// One sentence that says what to try.
+        /// What went wrong, in one sentence.
         message: String,
+        /// What to try.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
     },
 }
 

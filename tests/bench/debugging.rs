@@ -161,9 +161,9 @@ pub(crate) fn agent_start() -> Result<Section> {
         let mut samples = Vec::new();
         for turn in 0..N_STARTS {
             let id = format!("started-{turn}");
-            let token = secret.window_token(&id.parse()?);
+            let token = secret.window_token(&id.parse()?, None);
             let mut agent = world.command(place::program("baton-agent"));
-            agent.args(["--window", &id, "--name", &id, "--auto-start", "false", "--folder"]).arg(&folder);
+            agent.args(["--standalone", "--window", &id, "--name", &id, "--folder"]).arg(&folder);
             let start = Instant::now();
             let mut child =
                 agent.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
@@ -173,6 +173,7 @@ pub(crate) fn agent_start() -> Result<Section> {
             let port = u16::try_from(ready["ready"]["port"].as_u64().context("a port")?)?;
             let target = Target {
                 port,
+                socket: None,
                 path: "/mcp".to_owned(),
                 has_sessions: false,
                 headers: vec![

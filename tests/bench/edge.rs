@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use baton_proto::discovery::{KEY_LEN, Secret};
 use baton_proto::edge::PIN_HEADER;
 use baton_tests::place;
-use baton_tests::process::{await_some, command, listening_port};
+use baton_tests::process::{await_some, command};
 use baton_tests::world::{World, find};
 
 use crate::load::{Target, run as load};
@@ -43,19 +43,20 @@ pub(crate) fn run() -> Result<Section> {
     world.window("shop");
     let status = world.await_live("shop");
     let window = find(&status, "shop").context("the window is there")?.clone();
-    let agent_port = listening_port(window.pid).context("the agent listens")?;
+    let socket = world.agent_socket(&window.id);
     let bytes = std::fs::read(world.home().join("secret"))?;
     let secret = Secret::new(<[u8; KEY_LEN]>::try_from(bytes).ok().context("the secret has its length")?);
-    let window_token = secret.window_token(&window.id);
+    let window_token = secret.window_token(&window.id, Some(world.incarnation(&window.id)));
 
     let nginx_port = free_port()?;
-    let _nginx = nginx(&world, nginx_port, agent_port, window_token.expose())?;
+    let _nginx = nginx(&world, nginx_port, &socket, window_token.expose())?;
     let (proxy_port, gateway_port) = (free_port()?, free_port()?);
     let _proxy = mcp_proxy(&world, proxy_port)?;
     let _gateway = supergateway(&world, gateway_port)?;
-    let bare = |port| Target { port, path: "/mcp".to_owned(), headers: vec![], has_sessions: false };
+    let bare =
+        |port| Target { port, socket: None, path: "/mcp".to_owned(), headers: vec![], has_sessions: false };
     let with_sessions = |port| Target { has_sessions: true, ..bare(port) };
-    let direct = bare(agent_port)
+    let direct = Target { socket: Some(socket.clone()), ..bare(0) }
         .with("authorization", format!("Bearer {}", window_token.expose()))
         .with(PIN_HEADER, "1")
         .with("mcp-protocol-version", "2025-11-25");
@@ -125,6 +126,7 @@ fn section(paths: &[Path]) -> Section {
         title: "A trivial tool call (`get_breakpoints`)",
         notes: vec![
             format!("Medians of {ROUNDS} interleaved rounds; nginx has one worker, as Baton has one thread."),
+            "nginx reaches the window by its Unix socket, as Baton does.".to_owned(),
             "supergateway and mcp-proxy reach the window through `baton stdio`, as they only front commands."
                 .to_owned(),
             verdict("Added p50 over calling the window directly, Baton to nginx", median(&added), 2.0, "x"),
@@ -165,10 +167,10 @@ fn await_port(name: &str, port: u16, child: Child) -> Result<Peer> {
     Ok(peer)
 }
 
-fn nginx(world: &World, port: u16, agent_port: u16, token: &str) -> Result<Peer> {
+fn nginx(world: &World, port: u16, socket: &std::path::Path, token: &str) -> Result<Peer> {
     let folder = world.scratch().join("nginx");
     std::fs::create_dir_all(&folder)?;
-    let at = folder.display();
+    let (at, socket) = (folder.display(), socket.display());
     let configuration = format!(
         "daemon off; master_process off; worker_processes 1; pid {at}/pid; error_log {at}/error.log;
         events {{ worker_connections 512; }}
@@ -176,12 +178,12 @@ fn nginx(world: &World, port: u16, agent_port: u16, token: &str) -> Result<Peer>
           access_log off; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 600;
           client_body_temp_path {at}/body; proxy_temp_path {at}/proxy; fastcgi_temp_path {at}/f;
           uwsgi_temp_path {at}/u; scgi_temp_path {at}/s;
-          upstream window {{ server 127.0.0.1:{agent_port}; keepalive 64; keepalive_requests 100000000; }}
+          upstream window {{ server unix:{socket}; keepalive 64; keepalive_requests 100000000; }}
           server {{
             listen 127.0.0.1:{port};
             location / {{
               proxy_pass http://window; proxy_http_version 1.1; proxy_buffering off;
-              proxy_set_header Connection \"\"; proxy_set_header Host 127.0.0.1:{agent_port};
+              proxy_set_header Connection \"\"; proxy_set_header Host localhost;
               proxy_set_header Authorization \"Bearer {token}\"; proxy_set_header {PIN_HEADER} 1;
             }}
           }}

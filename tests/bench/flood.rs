@@ -19,7 +19,7 @@ const N_LINES: usize = 100_000;
 const N_IN_A_TURN: usize = 1000;
 /// How often it is asked whether all has come.
 const LOOK: Duration = Duration::from_millis(20);
-/// What the output of a session may cost, kept and on its way; see `window-agent/src/debug/output.rs`.
+/// What the output of a session may cost, kept and on its way; see `window-agent/debug/src/output.rs`.
 const RING_KIB: u64 = 1024;
 /// Steps in a quiet program.
 const N_QUIET: usize = 40;
@@ -191,7 +191,7 @@ async fn await_all(caller: &mut Caller) -> Result<()> {
         ensure!(begun.elapsed() < PATIENCE, "only {cursor} bytes of {n_bytes} came");
         tokio::time::sleep(LOOK).await;
         let told = caller.call("debug", &json!({ "action": "output", "max_length": 1 })).await?;
-        cursor = told["structuredContent"]["outputCursor"].as_u64().context("a cursor")?;
+        cursor = baton_tests::client::content_of(&told)["outputCursor"].as_u64().context("a cursor")?;
     }
     Ok(())
 }

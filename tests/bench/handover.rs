@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use baton_link::connection::Connection;
-use baton_proto::control::{Outcome, Status};
 use baton_proto::discovery::{KEY_LEN, Secret};
 use baton_proto::edge::META_WINDOW;
+use baton_proto::shim::Verb;
 use baton_tests::place;
 use baton_tests::process::kill9;
 use baton_tests::world::{WindowOptions, World, find, live_name};
@@ -58,7 +58,7 @@ pub(crate) fn takeover() -> Result<Section> {
         for turn in 0..N_TAKEOVERS {
             let id = ids[(turn + 1) % 2].as_ref().context("both windows are there")?;
             let sent = Instant::now();
-            let _: Outcome = control.post(&format!("/v1/windows/{id}/take"), &json!({})).await?;
+            control.order(id.as_str(), Verb::Take).await?;
             let accepted = Instant::now();
             let result = caller.call("get_breakpoints", &json!({})).await?;
             ensure!(result["_meta"][META_WINDOW]["id"] == id.as_str(), "the wrong window answered: {result}");
@@ -98,7 +98,7 @@ pub(crate) fn killed_window() -> Result<Section> {
             let killed = Instant::now();
             kill9(before);
             loop {
-                let status: Status = control.get("/v1/status").await?;
+                let status = control.status().await?;
                 let is_known = find(&status, "one").is_some_and(|window| window.pid == before);
                 if !is_known || status.awaiting.is_some() {
                     break;
@@ -112,7 +112,7 @@ pub(crate) fn killed_window() -> Result<Section> {
             answered.push(killed.elapsed());
             let back = await_window(&mut control, "one", |pid| pid != before).await?;
             // A wished restart ends the supervisor's back-off, as time would: each kill is a first one.
-            let _: Outcome = control.post("/v1/windows/one/restart", &json!({})).await?;
+            control.order("one", Verb::Restart).await?;
             await_window(&mut control, "one", |pid| pid != back).await?;
         }
         anyhow::Ok((noticed, answered))
@@ -140,7 +140,7 @@ pub(crate) fn killed_window() -> Result<Section> {
 async fn await_window(control: &mut Connection, name: &str, wanted: impl Fn(u32) -> bool) -> Result<u32> {
     let start = Instant::now();
     loop {
-        let status: Status = control.get("/v1/status").await?;
+        let status = control.status().await?;
         if live_name(&status) == Some(name)
             && let Some(window) = find(&status, name)
             && wanted(window.pid)

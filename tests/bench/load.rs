@@ -1,5 +1,6 @@
 //! The load generator: raw HTTP/1.1 connections that are kept, one request at a time on each.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -10,7 +11,9 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, Response, body::Incoming};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
+
+use baton_tests::client::content_of;
 
 use crate::report::percentile;
 
@@ -19,6 +22,8 @@ use crate::report::percentile;
 pub(crate) struct Target {
     /// Port on 127.0.0.1.
     pub(crate) port: u16,
+    /// A Unix socket, instead of the port.
+    pub(crate) socket: Option<PathBuf>,
     /// Path.
     pub(crate) path: String,
     /// Headers beside the usual ones.
@@ -55,7 +60,11 @@ impl Target {
     /// The edge with the client token.
     pub(crate) fn edge(port: u16, token: &str) -> Self {
         let headers = vec![("authorization", format!("Bearer {token}"))];
-        Self { port, path: "/mcp".to_owned(), headers, has_sessions: true }
+        Self { port, socket: None, path: "/mcp".to_owned(), headers, has_sessions: true }
+    }
+
+    fn host(&self) -> String {
+        if self.socket.is_some() { "localhost".to_owned() } else { format!("127.0.0.1:{}", self.port) }
     }
 
     /// The same with one more header.
@@ -88,6 +97,11 @@ impl Target {
 impl Caller {
     /// Connects, without Nagle's delay.
     pub(crate) async fn connect(target: &Target) -> Result<Self> {
+        if let Some(socket) = &target.socket {
+            let (sender, connection) = handshake(TokioIo::new(UnixStream::connect(socket).await?)).await?;
+            tokio::spawn(connection);
+            return Ok(Self { sender, target: target.clone() });
+        }
         let stream = TcpStream::connect(("127.0.0.1", target.port)).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
@@ -98,7 +112,7 @@ impl Caller {
     /// Posts a body; the head of the answer.
     pub(crate) async fn send(&mut self, body: Bytes) -> Result<Response<Incoming>> {
         let mut request = Request::post(self.target.path.as_str())
-            .header("host", format!("127.0.0.1:{}", self.target.port))
+            .header("host", self.target.host())
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
             .body(Full::new(body))?;
@@ -112,7 +126,7 @@ impl Caller {
     /// Opens the stream on which a client of the session era hears notices.
     pub(crate) async fn open_stream(&mut self) -> Result<Incoming> {
         let mut request = Request::get(self.target.path.as_str())
-            .header("host", format!("127.0.0.1:{}", self.target.port))
+            .header("host", self.target.host())
             .header("accept", "text/event-stream")
             .body(Full::new(Bytes::new()))?;
         for (name, value) in &self.target.headers {
@@ -157,7 +171,7 @@ impl Caller {
     /// Calls a tool and expects a status; the structured content.
     pub(crate) async fn expect(&mut self, status: &str, tool: &str, arguments: Value) -> Result<Value> {
         let result = self.call(tool, &arguments).await?;
-        let content = result["structuredContent"].clone();
+        let content = content_of(&result).clone();
         ensure!(content["status"] == status, "{tool} {arguments}: {content:#}");
         Ok(content)
     }

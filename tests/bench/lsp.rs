@@ -55,7 +55,7 @@ pub(crate) struct Server {
 impl Spec {
     /// The server of that name, installed by Baton or on the search path.
     pub(crate) fn find(name: &str) -> Result<Self> {
-        let path = place::root().join("window-agent/src/code/servers.json");
+        let path = place::root().join("window-agent/code/src/servers.json");
         let table: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path)?)?;
         let entry = table.into_iter().find(|entry| entry["name"] == name);
         let entry = entry.with_context(|| format!("there is no server {name}"))?;

@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, ensure};
 use baton_link::connection::{Connection, Events};
 use baton_proto::PROTOCOL;
-use baton_proto::control::{Heartbeat, Register, Registered, Status, WindowKind};
+use baton_proto::control::{Heartbeat, Register, WindowKind};
 use baton_proto::ids::WindowId;
+use baton_proto::shim::Verb;
 use baton_tests::process::rss_kib;
 use baton_tests::world::World;
 use http_body_util::BodyExt;
-use serde_json::json;
 
 use crate::handover::{secret, windows};
 use crate::load::{Caller, Target};
@@ -70,7 +70,7 @@ fn many() -> Result<(f64, f64)> {
         beat(&mut held, incarnation).await?;
         let with_windows = rss_kib(pid);
         say(&format!("{N_MANY} windows registered"));
-        let status: Status = held[0].0.get("/v1/status").await?;
+        let status = held[0].0.status().await?;
         ensure!(status.windows.len() == N_MANY, "{} windows are known", status.windows.len());
         let mut streams = Vec::new();
         for _ in 0..N_MANY {
@@ -84,10 +84,7 @@ fn many() -> Result<(f64, f64)> {
         say(&format!("{N_MANY} sessions with streams are open"));
         // They work: a change of the live window is heard on every stream.
         let id = WindowId::try_from("simulated-7".to_owned())?;
-        held[7]
-            .0
-            .post::<baton_proto::control::Outcome>(&format!("/v1/windows/{id}/take"), &json!({}))
-            .await?;
+        held[7].0.order(id.as_str(), Verb::Take).await?;
         for (_, stream) in &mut streams {
             let heard = tokio::time::timeout(SETTLE, stream.frame()).await;
             ensure!(matches!(heard, Ok(Some(Ok(_)))), "a stream heard nothing of a handover");
@@ -115,15 +112,17 @@ async fn register(
         pid: std::process::id(),
         pid_start: 0,
         port: 20_000,
+        socket: None,
         incarnation,
         highest_term: None,
         held_term: None,
+        fenced: false,
         stopped: false,
         debug_sessions: vec![],
         focused_ms_ago: None,
         client_epoch: 0,
     };
-    control.post::<Registered>(&format!("/v1/windows/{id}/register"), &register).await?;
+    control.register(&id, &register).await?;
     let events = Connection::open(secret, port).await?.events(&id, incarnation).await?;
     Ok((control, events))
 }
@@ -136,7 +135,8 @@ async fn beat(held: &mut [(Connection, Events)], incarnation: u64) -> Result<()>
     for (number, (control, _)) in held.iter_mut().enumerate() {
         let beat =
             Heartbeat { incarnation, seq, focused: false, debug_sessions: vec![], folders: None, name: None };
-        control.post::<Registered>(&format!("/v1/windows/simulated-{number}/heartbeat"), &beat).await?;
+        let id = WindowId::try_from(format!("simulated-{number}"))?;
+        control.heartbeat(&id, &beat).await?;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ fn printed(program: &mut Command) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-fn claude(world: &World) -> Command {
+pub(crate) fn claude(world: &World) -> Command {
     let mut claude = world.command(place::tool("node/node_modules/.bin/claude"));
     claude.env("DISABLE_AUTOUPDATER", "1").current_dir(world.scratch());
     claude

@@ -1,6 +1,7 @@
 //! Official MCP clients play the main job, each in one session of its own: nothing they do knows of windows.
 
 mod configured;
+mod shown;
 
 use baton_tests::client::{Client, ClientKind};
 use baton_tests::process::{self, kill9};
@@ -142,11 +143,13 @@ fn a_client_that_is_killed_leaves_nothing() {
     world.await_live("shop");
     let mut client = world.client(ClientKind::Python2);
     let folder = world.folder("shop");
-    debug_to_stop(&mut client, "shop", &folder, |_| ());
+    let stopped = debug_to_stop(&mut client, "shop", &folder, |_| ());
     process::kill9(client.pid());
     drop(client);
-    // Another client finds the window as it was and goes on.
+    // Another client finds the window as it was and goes on, once it says that it means a session of another's.
     let mut other = world.client(ClientKind::Sdk1);
-    other.expect("success", "stop_debugging", json!({}));
+    let refused = other.expect("error", "stop_debugging", json!({}));
+    assert_eq!(refused["code"], "which_session", "{refused:#}");
+    other.expect("success", "stop_debugging", json!({ "session_id": stopped["session_id"] }));
     other.close();
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use baton_tests::client::{Client, ClientKind};
+use baton_tests::client::{Client, ClientKind, content_of};
 use baton_tests::story::{configurations, debug_to_stop, step};
 use baton_tests::world::World;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ impl Bench {
     fn refused(&mut self, code: &str, named: &str, tool: &str, arguments: Value) -> Value {
         let result = self.client.try_call(tool, arguments.clone());
         let result = result.unwrap_or_else(|error| panic!("{tool} {arguments}: {error}"));
-        let content = result["structuredContent"].clone();
+        let content = content_of(&result).clone();
         assert_eq!(result["isError"], true, "{tool} {arguments}: {content:#}");
         assert_eq!(content["status"], "error", "{tool} {arguments}: {content:#}");
         let message = content["message"].as_str().unwrap_or_default();
@@ -131,7 +131,7 @@ fn conditions_that_do_not_parse() {
         |condition: &str| json!({ "file_path": "main.py", "line_number": 8, "hit_condition": condition });
     bench.refused("", "often", "set_breakpoint", hits("often"));
     let result = bench.client.try_call("set_breakpoint", at("((")).expect("an answer");
-    let content = &result["structuredContent"];
+    let content = content_of(&result);
     if content["status"] == "success" {
         // It may also be told when it is met; it is told.
         let arguments = json!({ "configuration_name": "bill" });
@@ -195,8 +195,7 @@ fn two_calls_at_once_on_one_thread() {
     assert!(told["hint"].is_string());
     std::fs::write(bench.folder.join("go"), "").expect("the folder is there");
     let answers = [first, second].map(|call| bench.client.wait(call).expect("an answer"));
-    let status =
-        |answer: &Value| answer["structuredContent"]["status"].as_str().unwrap_or_default().to_owned();
+    let status = |answer: &Value| content_of(answer)["status"].as_str().unwrap_or_default().to_owned();
     let mut statuses = answers.each_ref().map(status);
     statuses.sort();
     assert_eq!(statuses, ["completed", "error"], "{answers:#?}");

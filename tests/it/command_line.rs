@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use baton_tests::client::ClientKind;
+use baton_tests::place;
 use baton_tests::story::debug_to_stop;
 use baton_tests::world::World;
 use serde_json::{Value, json};
@@ -91,7 +92,9 @@ fn exit_codes_and_sentences() {
     let printed = world.baton(&["take", "nowhere"]);
     assert_ne!(printed.code, 0);
     assert!(printed.err.contains("nowhere"), "{printed:?}");
-    assert_eq!(printed.err.trim_end().lines().count(), 1, "one sentence: {printed:?}");
+    let starts: Vec<_> =
+        printed.err.lines().filter_map(|line| line.split_once(": ").map(|pair| pair.0)).collect();
+    assert_eq!(starts, ["error", "hint"], "what went wrong, and what to try: {printed:?}");
     let url = world.baton_ok(&["up"]);
     assert!(url.contains(&world.url()), "up prints the URL: {url}");
     world.baton_ok(&["down"]);
@@ -99,26 +102,12 @@ fn exit_codes_and_sentences() {
     world.baton_ok(&["down"]);
 }
 
-/// Every client, with the file it reads, relative to the user's home folder.
-const CLIENTS: [&str; 10] = [
-    "claude-code",
-    "claude-desktop",
-    "cursor",
-    "cline",
-    "roo",
-    "vscode",
-    "windsurf",
-    "codex",
-    "gemini",
-    "zed",
-];
-
 #[test]
 fn configurations_are_printed_for_every_client() {
     let world = World::new();
     world.baton_ok(&["up"]);
     let token = world.token();
-    for client in CLIENTS {
+    for client in place::CLIENTS {
         let stdio = world.baton_ok(&["config", client, "--stdio"]);
         assert!(
             stdio.contains("stdio") && !stdio.contains(&token),
@@ -141,7 +130,7 @@ fn files_under(folder: &Path) -> Vec<(String, Vec<u8>)> {
         for entry in std::fs::read_dir(&folder).expect("the folder can be read").flatten() {
             if entry.path().is_dir() {
                 folders.push(entry.path());
-            } else {
+            } else if entry.path().is_file() {
                 let bytes = std::fs::read(entry.path()).expect("the file can be read");
                 found.push((entry.path().display().to_string(), bytes));
             }
@@ -156,7 +145,7 @@ fn written_configurations_are_taken_back_byte_for_byte() {
     let world = World::new();
     world.baton_ok(&["up"]);
     let home = world.scratch().join("user");
-    for client in CLIENTS {
+    for client in place::CLIENTS {
         // From nothing.
         let empty = files_under(&home);
         world.baton_ok(&["config", client, "--write"]);
@@ -174,6 +163,8 @@ fn written_configurations_are_taken_back_byte_for_byte() {
         } else {
             "{\n\t\"mine\": [1,  2],\n\t\"mcpServers\": {\"other\": {\"command\": \"c\"}}\n}\n"
         };
+        let folder = Path::new(&path).parent().expect("a file lies in a folder");
+        std::fs::create_dir_all(folder).expect("the user makes folders");
         std::fs::write(&path, own).expect("the user writes");
         world.baton_ok(&["config", client, "--write"]);
         let merged = std::fs::read_to_string(&path).expect("the file is there");

@@ -1,5 +1,7 @@
 //! The rules of the election on real windows; every ordering of events is tested in the core itself.
 
+mod rules;
+
 use baton_proto::control::{Status, WindowState};
 use baton_tests::client::ClientKind;
 use baton_tests::process::{is_alive, kill9, signal};
@@ -72,7 +74,7 @@ fn r5_a_stop_outlives_the_agent_and_the_coordinator() {
     world.await_live("shop");
     world.baton_ok(&["stop", "shop"]);
     let printed = world.baton_ok(&["restart", "shop"]);
-    assert_eq!(printed, "shop restarts and stays off; `baton start` makes it live");
+    assert_eq!(printed, "shop is restarting and stays off");
     world.await_status("another agent of it", |status| {
         find(status, "shop")
             .is_some_and(|window| window.pid != before.pid && window.state == WindowState::Off)

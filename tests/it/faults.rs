@@ -2,14 +2,20 @@
 //!
 //! Bounds here are generous, for busy machines; the measured ones are in `docs/performance.md`.
 
+mod limits;
+mod soak;
+mod start;
+mod time;
+mod versions;
+
 use std::time::{Duration, Instant};
 
 use baton_proto::control::WindowState;
 use baton_proto::discovery::{KEY_LEN, Role, Secret};
 use baton_proto::edge::{REFUSED_HEADER, TERM_HEADER};
 use baton_tests::client::{Client, ClientKind};
-use baton_tests::process::{await_some, is_alive, kill9, listening_port, signal};
-use baton_tests::raw::Request;
+use baton_tests::process::{await_some, is_alive, kill9, signal};
+use baton_tests::raw::{KeepAlive, Request, Sent};
 use baton_tests::story::configurations;
 use baton_tests::world::{PATIENCE, WindowOptions, World, find, live_name, state_of};
 use rustix::process::Signal;
@@ -18,6 +24,28 @@ use serde_json::{Value, json};
 fn secret(world: &World) -> Secret {
     let bytes = std::fs::read(world.home().join("secret")).expect("the secret is there");
     Secret::new(<[u8; KEY_LEN]>::try_from(bytes).expect("the secret has its length"))
+}
+
+/// Until a killed coordinator has a successor that answers.
+const F1_BOUND: Duration = Duration::from_secs(1);
+/// Until a stopped coordinator is noticed, killed and replaced.
+const F5_BOUND: Duration = Duration::from_secs(5);
+
+/// How long it takes from now until a call is answered by the live window, which is the one of that name.
+fn until_answered(world: &World, token: &str, name: &str) -> Duration {
+    let start = Instant::now();
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "get_breakpoints", "arguments": {} } });
+    let request = Request::post(world.port(), "/mcp", token, call.to_string())
+        .with("MCP-Protocol-Version", "2025-11-25");
+    let answered = await_some(PATIENCE, || match KeepAlive::new(world.port()).try_send(&request) {
+        Sent::Answered(answer) => Some((start.elapsed(), answer)),
+        Sent::Refused | Sent::Torn => None,
+    });
+    let (taken, answer) = answered.expect("somebody answers");
+    let message: Value = serde_json::from_str(&answer.body).expect("JSON");
+    assert_eq!(message["result"]["_meta"]["baton/window"]["name"], name, "{answer:?}");
+    taken
 }
 
 #[test]
@@ -29,9 +57,12 @@ fn f1_an_idle_coordinator_is_killed() {
     world.take("weather");
     let mut client = world.client(ClientKind::Python1);
     assert_eq!(configurations(&mut client), ["warmest"]);
+    let token = world.token();
+    let mut taken = vec![];
     for _ in 0..3 {
         let before = world.await_live("weather");
         kill9(before.pid);
+        taken.push(until_answered(&world, &token, "weather"));
         let after = world.await_status("a successor", |status| {
             let is_new = status.generation > before.generation && status.windows.len() == 2;
             is_new && live_name(status) == Some("weather")
@@ -40,6 +71,8 @@ fn f1_an_idle_coordinator_is_killed() {
         assert!(after.term > before.term, "{after:?}");
         assert_eq!(configurations(&mut client), ["warmest"], "the client's session goes on");
     }
+    // The machine may be busy; not all the time.
+    assert!(taken.iter().any(|taken| *taken < F1_BOUND), "{taken:?}");
     client.close();
 }
 
@@ -74,12 +107,18 @@ fn f2_the_coordinator_is_killed_in_mid_call() {
 fn f5_a_stopped_coordinator_is_replaced_and_harms_nothing_later() {
     let mut world = World::new();
     world.window("shop");
-    let before = world.await_live("shop");
-    signal(before.pid, Signal::STOP);
-    let after = world
-        .await_status("a successor", |status| status.pid != before.pid && live_name(status) == Some("shop"));
-    assert!(after.generation > before.generation);
-    assert!(!is_alive(before.pid), "the stopped one was killed");
+    let token = world.token();
+    let mut taken = vec![];
+    for _ in 0..2 {
+        let before = world.await_live("shop");
+        signal(before.pid, Signal::STOP);
+        taken.push(until_answered(&world, &token, "shop"));
+        let after = world.await_live("shop");
+        assert!(after.generation > before.generation);
+        assert!(!is_alive(before.pid), "the stopped one was killed");
+    }
+    // As above.
+    assert!(taken.iter().any(|taken| *taken < F5_BOUND), "{taken:?}");
     let mut client = world.client(ClientKind::Python1);
     assert_eq!(configurations(&mut client)[0], "bill");
     client.close();
@@ -108,7 +147,7 @@ fn f5_a_stopped_coordinator_can_be_ended() {
     signal(pid, Signal::STOP);
     let printed = world.baton(&["down"]);
     assert_eq!(printed.code, 0, "{printed:?}");
-    assert!(printed.err.contains("was killed") && !is_alive(pid), "{printed:?}");
+    assert!(printed.err.contains("Killed") && !is_alive(pid), "{printed:?}");
     assert_eq!(world.baton(&["status"]).code, 3);
 }
 
@@ -261,14 +300,12 @@ fn call_survives(kind: ClientKind) -> bool {
     world.await_live("shop");
     let mut client = world.client(kind);
     let mut other = world.client(ClientKind::Sdk1);
-    client.expect("success", "set_breakpoint", json!({ "file_path": "wait.py", "line_number": 10 }));
-    let started = client.expect("stopped", "start_debugging", json!({ "configuration_name": "wait" }));
-    let resume = json!({ "thread_id": started["stop_event_data"]["thread_id"] });
+    let stop = client.stop_in_wait();
+    let resume = json!({ "thread_id": stop["thread_id"], "session_id": stop["session_id"] });
     // While the wait of one client lasts, another one on the same thread is refused as busy.
     let is_busy = |other: &mut Client| other.call("continue_debugging", resume.clone())["code"] == "busy";
     let running = client.send_call("continue_debugging", resume.clone());
-    let evaluate =
-        json!({ "expression": "1", "frame_id": started["stop_event_data"]["call_stack"][0]["frame_id"] });
+    let evaluate = json!({ "expression": "1", "frame_id": stop["call_stack"][0]["frame_id"] });
     let is_running =
         || (other.call("evaluate_expression", evaluate.clone())["status"] == "error").then_some(());
     assert!(await_some(PATIENCE, is_running).is_some(), "the program did not go on");
@@ -279,7 +316,7 @@ fn call_survives(kind: ClientKind) -> bool {
         "2026-07-28" => await_some(Duration::from_secs(5), || (!is_busy(&mut other)).then_some(())).is_none(),
         _ => (0..20).all(|_| is_busy(&mut other)),
     };
-    other.expect("success", "stop_debugging", json!({}));
+    other.expect("success", "stop_debugging", json!({ "session_id": stop["session_id"] }));
     other.close();
     survives
 }
@@ -300,16 +337,18 @@ fn t13_a_lower_term_is_refused_unrun() {
     world.window("shop");
     let status = world.await_live("shop");
     let window = find(&status, "shop").expect("it is there");
-    let port = listening_port(window.pid).expect("the agent listens");
-    let token = secret(&world).window_token(&window.id).expose().to_owned();
+    let socket = world.agent_socket(&window.id);
+    let incarnation = world.incarnation(&window.id);
+    let token = secret(&world).window_token(&window.id, Some(incarnation)).expose().to_owned();
     let term = status.term.expect("it is live");
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "set_breakpoint", "arguments": { "file_path": "main.py", "line_number": 8 } } });
     let with_term = |generation: u64, seq: u64| {
-        Request::post(port, "/mcp", &token, call.to_string())
+        Request::post(0, "/mcp", &token, call.to_string())
+            .replacing("Host", "localhost")
             .with("MCP-Protocol-Version", "2025-11-25")
             .with(TERM_HEADER, &format!("{generation}.{seq}"))
-            .send(port)
+            .send_to_socket(&socket)
     };
     for (generation, seq) in [(term.generation - 1, 99), (term.generation, term.seq - 1), (0, 0)] {
         let answer = with_term(generation, seq);
@@ -320,6 +359,10 @@ fn t13_a_lower_term_is_refused_unrun() {
     let content = client.expect("success", "get_breakpoints", json!({}));
     assert_eq!(content["breakpoints"], Value::Array(vec![]), "nothing was run");
     client.close();
-    let without = Request::post(port, "/mcp", "wrong", call.to_string()).with(TERM_HEADER, "9.9").send(port);
-    assert_eq!(without.status, 401, "an agent wants its token too");
+    let earlier = secret(&world).window_token(&window.id, Some(incarnation - 1)).expose().to_owned();
+    for token in ["wrong", &earlier] {
+        let without = Request::post(0, "/mcp", token, call.to_string()).replacing("Host", "localhost");
+        let answer = without.with(TERM_HEADER, "9.9").send_to_socket(&socket);
+        assert_eq!(answer.status, 401, "an agent wants the token of its incarnation too");
+    }
 }

@@ -3,13 +3,14 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use baton_proto::control::WindowState;
 use baton_proto::discovery::{Role, Secret};
-use baton_tests::client::ClientKind;
+use baton_tests::client::{Client, ClientKind};
 use baton_tests::process::{await_some, is_alive};
-use baton_tests::raw::{Answer, Request};
+use baton_tests::raw::{Answer, KeepAlive, Request};
 use baton_tests::story::configurations;
 use baton_tests::world::{PATIENCE, World, find, live_name, state_of};
 use serde_json::json;
@@ -104,9 +105,99 @@ fn a_program_that_another_could_have_put_there_is_not_run() {
     assert_eq!(world.await_live("shop").pid, before.pid);
 }
 
+/// As when an update reaches four windows at once: each of them asks.
+#[test]
+fn replacements_that_are_asked_for_at_once_are_all_answered_at_once() {
+    let mut world = World::new();
+    world.window("shop");
+    let before = world.await_live("shop");
+    let program = baton_tests::place::program("baton");
+    let began = Instant::now();
+    let answers: Vec<Answer> = std::thread::scope(|scope| {
+        let (world, program) = (&world, &program);
+        let asked: Vec<_> = (0..6).map(|_| scope.spawn(move || replace(world, program))).collect();
+        asked.into_iter().map(|asked| asked.join().expect("it has an answer")).collect()
+    });
+    // An order that nobody carries out any more was only given up after 10 s.
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}: {answers:?}", began.elapsed());
+    assert!(answers.iter().any(|answer| answer.status == 200), "{answers:?}");
+    assert_ne!(world.await_live("shop").pid, before.pid);
+}
+
 fn replace(world: &World, program: &Path) -> Answer {
     let secret = std::fs::read(world.home().join("secret")).expect("the secret is there");
     let token = Secret::new(secret.try_into().expect("its length")).token(Role::Member);
     let body = json!({ "program": program }).to_string();
     Request::post(world.port(), "/v1/replace", token.expose(), body).send(world.port())
+}
+
+/// Calls of clients that keep their connections, and of the bridge, while one coordinator follows another.
+#[test]
+fn f22_no_call_is_lost_while_coordinators_are_replaced_under_load() {
+    const N_CALLS: usize = 20_000;
+    const N_CLIENTS: usize = 6;
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let token = world.token();
+    let n_done = AtomicUsize::new(0);
+    let world = &world;
+    std::thread::scope(|scope| {
+        for client in 0..N_CLIENTS {
+            let (token, n_done) = (&token, &n_done);
+            scope.spawn(move || {
+                let mut connection = KeepAlive::new(world.port());
+                while n_done.fetch_add(1, Ordering::Relaxed) < N_CALLS {
+                    let told = call_on(&mut connection, token, n_done);
+                    if told != "success" {
+                        // Nobody goes on.
+                        n_done.store(N_CALLS, Ordering::Relaxed);
+                        panic!("client {client}: {told}");
+                    }
+                    // Some let their connections idle for a moment, so that they write to them at any time.
+                    std::thread::sleep(Duration::from_micros(300 * client as u64));
+                }
+            });
+        }
+        let bridged = scope.spawn(|| {
+            let mut client = Client::connect_stdio(world, ClientKind::Sdk1, &["stdio"], world.scratch());
+            let mut n_bridged = 0;
+            while n_done.load(Ordering::Relaxed) < N_CALLS {
+                let content = client.call("get_breakpoints", json!({}));
+                assert_eq!(content["status"], "success", "call {n_bridged} of the bridge: {content}");
+                n_bridged += 1;
+            }
+            client.close();
+            n_bridged
+        });
+        let mut n_replaced = 0;
+        while n_done.load(Ordering::Relaxed) < N_CALLS && !bridged.is_finished() {
+            world.baton_ok(&["up", "--replace"]);
+            n_replaced += 1;
+            let before = n_done.load(Ordering::Relaxed);
+            let has_gone_on = || {
+                let n_done = n_done.load(Ordering::Relaxed);
+                (n_done > before + N_CALLS / 40 || n_done >= N_CALLS || bridged.is_finished()).then_some(())
+            };
+            await_some(PATIENCE, has_gone_on).expect("calls go on");
+        }
+        let n_bridged = bridged.join().expect("the bridge loses none");
+        assert!(
+            n_replaced > 5 && n_bridged > 50,
+            "{n_replaced} replacements, {n_bridged} calls of the bridge"
+        );
+    });
+}
+
+/// The status of one call; "torn" when its connection was closed before the answer.
+fn call_on(connection: &mut KeepAlive, token: &str, n_done: &AtomicUsize) -> String {
+    let id = n_done.load(Ordering::Relaxed);
+    let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
+        "name": "get_breakpoints", "arguments": {} } });
+    let request = Request::post(connection.port(), "/mcp", token, body.to_string())
+        .with("MCP-Protocol-Version", "2025-11-25");
+    let Some(answer) = connection.send(&request) else { return "torn".to_owned() };
+    let message: serde_json::Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    let content = &message["result"]["structuredContent"];
+    content["status"].as_str().filter(|_| answer.status == 200).map_or(answer.body, str::to_owned)
 }

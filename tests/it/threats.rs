@@ -3,6 +3,8 @@
 mod content;
 mod gate;
 mod load;
+mod logs;
+mod refusals;
 mod sessions;
 
 use baton_proto::discovery::{KEY_LEN, Role, Secret};

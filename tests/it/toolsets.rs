@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use baton_tests::client::{Client, ClientKind};
+use baton_tests::client::{Client, ClientKind, content_of};
 use baton_tests::process::await_some;
 use baton_tests::world::World;
 use serde_json::{Value, json};
@@ -18,13 +18,13 @@ fn shop(toolsets: &str) -> (World, Client) {
     (world, client)
 }
 
-/// Calls a tool; whether it was refused, its first text, its `structuredContent`.
+/// Calls a tool; whether it was refused, its first text, what it says to programs.
 fn say(client: &mut Client, tool: &str, arguments: &Value) -> (bool, String, Value) {
     let result = client.try_call(tool, arguments.clone());
     let result = result.unwrap_or_else(|error| panic!("{tool} {arguments}: {error}"));
     assert_eq!(result["_meta"]["baton/window"]["name"], "shop", "{result:#}");
     let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
-    (result["isError"] == true, text, result["structuredContent"].clone())
+    (result["isError"] == true, text, content_of(&result).clone())
 }
 
 fn done(client: &mut Client, tool: &str, arguments: Value) -> (String, Value) {
@@ -42,14 +42,14 @@ fn debug(client: &mut Client, mut arguments: Value, action: &str) -> (String, Va
 fn launch(client: &mut Client, mut arguments: Value) -> (String, Value) {
     arguments["action"] = json!("launch");
     let mut result = client.try_call("debug", arguments).expect("a program is started");
-    if result["structuredContent"]["state"] == "running" {
-        let session = result["structuredContent"]["snapshot"]["id"].clone();
+    if content_of(&result)["state"] == "running" {
+        let session = content_of(&result)["snapshot"]["id"].clone();
         let go_on = json!({"action": "continue", "session": session, "timeout": 60});
         result = client.try_call("debug", go_on).expect("it goes on");
     }
     let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
-    assert_eq!(result["structuredContent"]["state"], "stopped", "{text}");
-    (text, result["structuredContent"].clone())
+    assert_eq!(content_of(&result)["state"], "stopped", "{text}");
+    (text, content_of(&result).clone())
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_flood_comes_in_pages_through_the_url() {
     debug(&mut client, json!({"file": "flood.py", "line": 3}), "set_breakpoint");
     let (text, _) = launch(&mut client, json!({"program": "flood.py"}));
     assert!(text.len() < 8_000, "{} bytes", text.len());
-    assert!(text.contains("bytes before this are left out"), "{text}");
+    assert!(text.contains("earlier bytes omitted"), "{text}");
     // What the debugger still has to tell pushes out what was told: between two pages, too.
     let last_line = format!("line {} of", N_LINES - 1);
     let is_all_told = || {
@@ -188,7 +188,7 @@ fn a_flood_comes_in_pages_through_the_url() {
         let asked = json!({"since": cursor, "max_length": 200_000});
         let (text, page) = debug(&mut client, asked, "output");
         let output = page["output"].as_str().expect("a text").to_owned();
-        is_cut |= text.contains("bytes before this are left out");
+        is_cut |= text.contains("earlier bytes omitted");
         if output.is_empty() {
             break;
         }
@@ -232,7 +232,7 @@ fn two_windows_and_two_sessions_in_each_are_debugged_at_once() {
             let mut ask = |arguments: Value| {
                 let answer = client.try_call("debug", arguments).expect("an answer");
                 assert_eq!(answer["_meta"]["baton/window"]["name"], *window, "{answer:#}");
-                answer["structuredContent"].clone()
+                content_of(&answer).clone()
             };
             let value = ask(json!({"action": "evaluate", "session": session, "expression": "(here, n)"}));
             let expected = format!("('{window} {name}', {})", turn - 1);

@@ -157,6 +157,13 @@ impl Client {
         content
     }
 
+    /// Starts `wait.py` of the project `shop`, and gives its stop at a breakpoint.
+    pub fn stop_in_wait(&mut self) -> Value {
+        self.expect("success", "set_breakpoint", json!({ "file_path": "wait.py", "line_number": 10 }));
+        let mut started = self.expect("stopped", "start_debugging", json!({ "configuration_name": "wait" }));
+        started["stop_event_data"].take()
+    }
+
     /// Sends a call without waiting for its answer.
     pub fn send_call(&mut self, tool: &str, arguments: Value) -> Pending {
         self.send(json!({ "do": "call", "tool": tool, "arguments": arguments }))
@@ -264,6 +271,11 @@ impl Drop for Client {
             let _ = self.child.wait();
         }
     }
+}
+
+/// What a result says to programs: its `structuredContent`, or what stands beside a text.
+pub fn content_of(result: &Value) -> &Value {
+    result.get("structuredContent").unwrap_or(&result["_meta"]["baton/details"])
 }
 
 /// The text of a result is the same JSON as its structured content.

@@ -5,13 +5,17 @@
 //! | [`world`] | one coordinator and its windows as real processes, ended and accounted for |
 //! | [`client`] | an official MCP client, driven line by line |
 //! | [`raw`] | HTTP written byte by byte, for requests that no client would send |
+//! | [`elder`] | a window of protocol 1 |
 //! | [`story`] | the main job as a client does it |
 //! | [`process`] | starting, signalling and finding processes |
+//! | [`user`] | other users of the machine |
 //! | [`place`] | where programs, tools and fixtures are |
 
 pub mod client;
+pub mod elder;
 pub mod place;
 pub mod process;
 pub mod raw;
 pub mod story;
+pub mod user;
 pub mod world;

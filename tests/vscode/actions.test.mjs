@@ -399,7 +399,7 @@ test('attach and launch: what cannot be started says why', async () => {
     await window.page.keyboard.press('Escape');
     await refused(PY, 'attach', { pid: 4_000_000 }, /no process 4000000/);
     await refused(C, 'launch', { program: C.program, adapter: 'gdb' }, /No installed extension debugs the type cppdbg/);
-    await refused(C, 'launch', { program: C.program, adapter: 'nope' }, /There is no debug adapter `nope`/);
+    await refused(C, 'launch', { program: C.program, adapter: 'nope' }, /Unknown debug adapter `nope`/);
     await refused(PY, 'launch', { program: 'gone.py' }, /There is no file "gone.py"/);
     for (const action of ['continue', 'stack_trace', 'set_data_breakpoint', 'modules', 'custom_request']) {
         await refused(PY, action, { data_id: 'x', command: 'threads' }, /No active debug session/);
@@ -429,7 +429,7 @@ async function pauseAttached(language, child, where) {
 /** Ends the session, and not the program. */
 async function detach(language, child) {
     const { snapshot } = await debug(language, 'terminate');
-    assert.equal(snapshot.end, 'the debugger was detached; the program runs on');
+    assert.equal(snapshot.end, 'the debugger was detached; the program keeps running');
     await until('VS Code debugs nothing', async () => (await window.toolbar().count()) === 0);
     assert.equal(child.exitCode, null);
     child.kill('SIGKILL');

@@ -58,11 +58,8 @@ async function expectToast(of, sentence, button, timeout = 30_000) {
     const press = toast.locator('.monaco-button', { hasText: button }).first();
     await press.waitFor();
     return {
-        press: async () => {
-            // Not by mouse: the tooltip of a status item that was clicked may lie over it.
-            await press.focus();
-            await of.page.keyboard.press('Enter');
-        },
+        // Not by mouse: the tooltip of a status item that was clicked may lie over it.
+        press: () => press.press('Enter'),
     };
 }
 
@@ -72,9 +69,13 @@ async function closeToasts(of) {
 
 test('an agent that ends at once: said, with the logs at hand', async () => {
     await window.waitForStatus('error');
-    const toast = await expectToast(window, 'ended unexpectedly (exit code 2)', 'Show logs');
-    await toast.press();
-    await window.page.locator('.part.panel .view-lines', { hasText: /unexpected\sargument/ }).waitFor();
+    const toast = await expectToast(window, 'exited unexpectedly (exit code 2)', 'Show logs');
+    const logs = window.page.locator('.part.panel .view-lines', { hasText: /unexpected\sargument/ });
+    await until('the logs are shown', async () => {
+        // When the agent ends once more, VS Code puts a new toast in the place of this one.
+        await toast.press();
+        return logs.waitFor({ timeout: 3_000 }).then(() => true, () => false);
+    });
     await closeToasts(window);
     await window.command('View: Hide Panel');
 });
@@ -82,7 +83,7 @@ test('an agent that ends at once: said, with the logs at hand', async () => {
 test('an agent of another version: both versions are named, and it is not started again and again', async () => {
     putAgent(saying({ method: 'window/standing', params: { ...NO_STANDING, version: '9.9.9' } }));
     await window.choose('Try again');
-    await expectToast(window, "Baton's agent is version 9.9.9, and this extension needs 0.1.0.", 'Try again');
+    await expectToast(window, "Baton's agent is version 9.9.9, but this extension requires 0.1.0.", 'Try again');
     await window.waitForStatus('error');
     await closeToasts(window);
 });
@@ -90,7 +91,7 @@ test('an agent of another version: both versions are named, and it is not starte
 test('an agent that talks nonsense throws nothing into VS Code', async () => {
     putAgent('#!/bin/sh\necho "Hello, I am no agent"\necho "Content-Length: many"\necho\nexit 1\n');
     await window.choose('Try again');
-    await expectToast(window, 'ended unexpectedly', 'Try again');
+    await expectToast(window, 'exited unexpectedly', 'Try again');
     await closeToasts(window);
 });
 
@@ -99,7 +100,7 @@ test('an agent that says nothing: said after fifteen seconds, and the button end
     putAgent('#!/bin/sh\nexec sleep 600\n');
     await window.choose('Try again', 'Restart');
     await window.waitForStatus('starting');
-    const toast = await expectToast(window, "Baton's agent was started and says nothing.", 'Try again', SILENT_MS);
+    const toast = await expectToast(window, "Baton's agent started but is not responding.", 'Try again', SILENT_MS);
     await window.waitForStatus('error');
     const [silent] = agents();
     putAgent(saying({ method: 'window/standing', params: { ...NO_STANDING, version: '0.1.0' } }));
@@ -112,7 +113,7 @@ test('an agent that says nothing: said after fifteen seconds, and the button end
 test('no agent at all; with the right one there again, the button helps', async () => {
     fs.rmSync(path.join(bin, 'baton-agent'));
     await window.choose('Try again', 'Restart');
-    const toast = await expectToast(window, 'cannot be started', 'Try again');
+    const toast = await expectToast(window, "Can't start Baton's agent", 'Try again');
     await window.waitForStatus('error');
     fs.symlinkSync(path.join(BIN, 'baton-agent'), path.join(bin, 'baton-agent'));
     await toast.press();
@@ -122,7 +123,7 @@ test('no agent at all; with the right one there again, the button helps', async 
 for (const port of [80, 70_000, 'mine']) {
     test(`a port in the settings that cannot be (${port}) is refused, and the working one stays`, async () => {
         editor.writeMachineSettings({ 'baton.port': port });
-        const toast = await expectToast(window, `${port} is not a port that Baton can use`, 'Change the port');
+        const toast = await expectToast(window, `Baton can't use port ${port}`, 'Change the port');
         await window.waitForStatus('live');
         assert.equal(editor.status().port, editor.batonPort);
         await toast.press();
@@ -164,7 +165,7 @@ test('a stranger on Baton\'s own port: said who, and another port helps', async 
     const other = await startEditor();
     const stranger = await listen(other.batonPort);
     const page = await other.open(other.project('shop'), /error/);
-    const toast = await expectToast(page, `Port ${other.batonPort} is held by`, 'Change the port');
+    const toast = await expectToast(page, `Port ${other.batonPort} is in use by`, 'Change the port');
     await toast.press();
     const port = await freePort();
     await page.page.locator('.quick-input-widget input').fill(String(port));
@@ -192,6 +193,10 @@ test('a folder without trust: nothing is debugged, the user is asked, and trust 
     assert.equal(refused.code, 'untrusted', JSON.stringify(refused));
     assert.match(refused.message, /trust/, JSON.stringify(refused));
     assert.equal(await page.toolbar().count(), 0);
+    // Servers run what they find in a folder: none is started, and whoever asks hears why.
+    const problems = await client.call('lcp_get_diagnostics', { file_path: 'bill.py' });
+    assert.match(JSON.stringify(problems), /not trusted this folder/);
+    assert.deepEqual(naming(other.run).filter((pid) => /pyright|basedpyright|\bty\b|ruff/.test(commandOf(pid))), []);
     const toast = await expectToast(page, 'you do not trust this workspace yet', 'Manage trust');
     await toast.press();
     await page.page.locator('.workspace-trust-editor .monaco-button', { hasText: /^Trust$/ }).first().click();

@@ -50,7 +50,7 @@ test('the panel: every entry, and nothing in English', async () => {
     await rows.first().waitFor();
     const labels = await rows.locator('.label-name').allInnerTexts();
     const entries = [
-        'Stop', 'Restart', 'Hand over to another window...', 'Auto-start is on; switch it off', 'Change the port...',
+        'Stop', 'Restart', 'Hand over to another window...', 'Auto-start is on; turn it off', 'Change the port...',
         "Copy a client's configuration...", 'Show logs',
     ];
     assert.deepEqual(labels.map((label) => label.trim()), entries.map((entry) => TEXTS[entry]));
@@ -67,9 +67,9 @@ test('the entries work: stop, start, hand over, auto-start', async () => {
     await expectStatus('standby', 'live');
     await window.choose(TEXTS['Take over']);
     await expectStatus('live', 'standby');
-    await window.choose(TEXTS['Auto-start is on; switch it off']);
+    await window.choose(TEXTS['Auto-start is on; turn it off']);
     await until('auto-start is off', () => editor.known(window).auto_start === false);
-    await window.choose(TEXTS['Auto-start is off; switch it on']);
+    await window.choose(TEXTS['Auto-start is off; turn it on']);
     await until('auto-start is on', () => editor.known(window).auto_start);
 });
 
@@ -77,7 +77,7 @@ test('a configuration is copied, and that is said in Chinese', async () => {
     await window.choose(TEXTS["Copy a client's configuration..."]);
     await window.pick('Cursor', { begins: true });
     await window.pick(TEXTS.Recommended);
-    const said = TEXTS['The configuration for {0} is in the clipboard.'].replace('{0}', 'Cursor');
+    const said = TEXTS['Copied the configuration for {0} to the clipboard.'].replace('{0}', 'Cursor');
     await window.page.locator('.notification-toast', { hasText: said }).first().waitFor();
     assert.equal((await window.clipboard()).trim(), editor.baton('config', 'cursor'));
 });
@@ -101,10 +101,10 @@ test('a takeover from a window in which a client debugs is asked about in Chines
     await other.choose(TEXTS['Take over']);
     const dialog = other.page.locator('.monaco-dialog-box');
     await dialog.waitFor();
-    const question = TEXTS['An AI client is debugging in {0}. Take over all the same?'].replace('{0}', 'first');
+    const question = TEXTS['An AI client is debugging in {0}. Take over anyway?'].replace('{0}', 'first');
     const text = await dialog.innerText();
     assert.ok(text.includes(question), text);
-    assert.ok(text.includes(TEXTS['Its session goes on there; new calls come to this window.']), text);
+    assert.ok(text.includes(TEXTS['Its session continues there. New calls go to this window.']), text);
     await other.page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'hidden' });
     await expectStatus('live', 'standby');

@@ -48,7 +48,7 @@ class Client {
     /** Calls a tool; gives what it answers as an object. */
     async call(name, args = {}) {
         const result = await this.command({ do: 'call', tool: name, arguments: args });
-        return result.structuredContent;
+        return result.structuredContent ?? result._meta?.['baton/details'];
     }
 
     /** Calls a tool of `code`, which must succeed; a busy machine takes its time to start a language server. */
@@ -58,9 +58,17 @@ class Client {
         return answer;
     }
 
+    /** Removes all breakpoints: those of this client together, and the user's, which are left then, one by one. */
+    async clear(args = {}) {
+        const { message } = await this.call('remove_breakpoint', { ...args, clear_all: true });
+        for (const [, id] of message?.matchAll(/(\d+) \((?:the user|another client)'s/g) ?? []) {
+            await this.call('remove_breakpoint', { ...args, breakpoint_id: Number(id) });
+        }
+    }
+
     /** Ends every debug session of the live window, and removes its breakpoints. */
     async reset() {
-        await this.call('remove_breakpoint', { clear_all: true });
+        await this.clear();
         const { windows, live } = this.editor.status();
         for (const { id } of windows.find((window) => window.id === live)?.debug_sessions ?? []) {
             await this.call('stop_debugging', { session_id: id });

@@ -30,7 +30,7 @@ test('the editor shows the breakpoint that the client set, and where the program
     assert.equal(stop.status, 'stopped', JSON.stringify(stop));
     await until('the editor shows the top frame', () => window.page.locator('.debug-top-stack-frame-line').count());
     await until('the gutter shows the breakpoint', () => glyphs().count());
-    await client.call('remove_breakpoint', { clear_all: true });
+    await client.clear();
     await until('the gutter is empty', async () => (await glyphs().count()) === 0);
     const { session_id, thread_id } = stop.stop_event_data;
     const done = await client.call('continue_debugging', { session_id, thread_id });
@@ -48,6 +48,8 @@ test('a breakpoint that the user sets is known to the client, hit, and removed a
     const stop = await client.call('start_debugging', { configuration_name: 'orders' });
     assert.equal(stop.status, 'stopped', JSON.stringify(stop));
     assert.deepEqual(stop.stop_event_data.hit_breakpoint_ids, [mine.id]);
+    const { message } = await client.call('remove_breakpoint', { clear_all: true });
+    assert.match(message, new RegExp(`Left alone: ${mine.id} \\(the user's, at orders.js:12\\)`));
     await client.call('remove_breakpoint', { breakpoint_id: mine.id });
     await until('the gutter is empty', async () => (await glyphs().count()) === 0);
     const { session_id, thread_id } = stop.stop_event_data;
@@ -108,7 +110,7 @@ test('a compound: both parts run, and each stop names its session', async () => 
     assert.equal(second.status, 'stopped', JSON.stringify(second));
     assert.notEqual(second.stop_event_data.source.path, first.stop_event_data.source.path);
     await client.call('stop_debugging', {});
-    await client.call('remove_breakpoint', { clear_all: true });
+    await client.clear();
 });
 
 test('the coordinator is killed while a program is stopped: the same client session goes on', async () => {
@@ -121,7 +123,7 @@ test('the coordinator is killed while a program is stopped: the same client sess
     const next = await until('the next stop', () => client.call('continue_debugging', { session_id, thread_id }));
     assert.equal(next.status, 'stopped', JSON.stringify(next));
     await client.call('stop_debugging', {});
-    await client.call('remove_breakpoint', { clear_all: true });
+    await client.clear();
 });
 
 /** The editor debugs nothing. */

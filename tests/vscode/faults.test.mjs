@@ -3,25 +3,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { connect } from './client.mjs';
 import { until } from './editor.mjs';
 import { hostOf, isAlive } from './processes.mjs';
-import { stage } from './stage.mjs';
+import { stageOfTwo } from './stage.mjs';
 
 /** A client hears of a call whose window has gone within a second; a busy machine gets more. */
 const LOST_MS = 8_000;
 
 let editor, first, second, client;
 
-stage(
-    async (start) => {
-        editor = await start();
-        first = await editor.open(editor.project('orders', 'first'), /live/);
-        second = await editor.open(editor.project('orders', 'second'), /standby/);
-        client = await connect(editor, 'python');
-    },
-    () => client?.close(),
-);
+stageOfTwo((all) => {
+    ({ editor, first, second, client } = all);
+});
 
 /** Makes the window live, and has a call in flight there: it waits for a program that does not end. */
 async function callInFlight(window) {
@@ -46,7 +39,7 @@ async function expectAnswerFrom(window) {
     const answer = await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
     assert.equal(answer.status, 'success', JSON.stringify(answer));
     assert.equal(answer.breakpoint.source.path, `${window.folder}/bill.py`);
-    await client.call('remove_breakpoint', { clear_all: true });
+    await client.clear();
 }
 
 test('the window is reloaded while a call runs in it, and calls that come meanwhile wait', async () => {
@@ -107,7 +100,7 @@ test('the coordinator is killed with two windows open: each stays what it was, a
     editor.baton('take', editor.known(first).id);
     await first.waitForStatus('live');
     await client.call('stop_debugging', { session_id });
-    await client.call('remove_breakpoint', { clear_all: true });
+    await client.clear();
 });
 
 test('the coordinator is killed again and again: the windows keep their ids', async () => {

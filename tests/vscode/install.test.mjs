@@ -39,7 +39,7 @@ test('without the right to run the agent the user gets one sentence and a button
     }
     process.kill(editor.status().windows[0].pid, 'SIGKILL');
     await window.waitForStatus('error', 20_000);
-    const toast = window.page.locator('.notification-toast', { hasText: 'cannot be started' }).first();
+    const toast = window.page.locator('.notification-toast', { hasText: "Can't start Baton's agent" }).first();
     await toast.waitFor({ timeout: 10_000 });
     assert.match(await toast.innerText(), /Show logs/);
 });

@@ -50,7 +50,7 @@ async function step({ session_id, thread_id }, step_type) {
 }
 
 async function runToEnd({ session_id, thread_id }) {
-    await client.call('remove_breakpoint', { clear_all: true });
+    await client.clear();
     const done = await client.call('continue_debugging', { session_id, thread_id });
     assert.equal(done.status, 'completed', JSON.stringify(done));
     return done;
@@ -125,7 +125,7 @@ for (const language of LANGUAGES) {
         // Which of the two comes first is the debugger's affair.
         assert.match(done.output, /unit is 3[^]*unit is 4[^]*unit is 7/, JSON.stringify(done));
         assert.match(done.output, language.result, JSON.stringify(done));
-        await client.call('remove_breakpoint', { clear_all: true });
+        await client.clear();
     });
 
     test(`${name}: an exception that nobody catches`, async () => {

@@ -180,7 +180,7 @@ test('the port is changed with two windows open, and a configuration is offered'
     await window.page.locator('.quick-input-widget input').fill(String(port));
     await window.page.keyboard.press('Enter');
     await until('the coordinator is there', () => editor.status().port === port);
-    const toast = window.page.locator('.notification-toast', { hasText: 'Your clients need the new URL' }).first();
+    const toast = window.page.locator('.notification-toast', { hasText: 'Update your clients with the new URL' }).first();
     await toast.waitFor();
     await expectStatus('live', 'standby');
     assert.equal(editor.status().windows.length, 2);

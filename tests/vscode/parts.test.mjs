@@ -23,6 +23,7 @@ export const window = {
     state: { focused: true },
     onDidChangeWindowState: nothing,
     showInformationMessage: (text) => new Promise((answer) => shown.push({ text, answer })),
+    showErrorMessage: (text) => new Promise((answer) => shown.push({ text, answer })),
 };
 export const workspace = {
     isTrusted: true,
@@ -37,7 +38,7 @@ async function bundle() {
     const { build } = createRequire(path.join(EXTENSION, 'package.json'))('esbuild');
     const vscode = path.join(run, 'vscode.mjs');
     fs.writeFileSync(vscode, VSCODE);
-    const names = ['agent', 'binaries', 'handover'].map((name) => `export * from './src/${name}';`);
+    const names = ['agent', 'binaries', 'handover', 'problems'].map((name) => `export * from './src/${name}';`);
     const contents = `${names.join('')} export { shown } from 'vscode';`;
     const outfile = path.join(run, 'parts.cjs');
     const options = { bundle: true, platform: 'node', format: 'cjs', alias: { vscode }, outfile, logLevel: 'error' };
@@ -123,10 +124,25 @@ test('consent that comes when the client waits no more is none, and says so', as
     for (const [ms, agreed] of [[1_000, true], [60_000, false]]) {
         const answer = ask({ client: 'an assistant' });
         const { text, answer: click } = parts.shown.pop();
-        assert.equal(text, 'an assistant asks to work in this window.');
+        assert.equal(text, 'an assistant wants to work in this window.');
         now += ms;
         click('Allow');
         assert.deepEqual(await answer, { agreed });
     }
-    await until('it is said', () => parts.shown.pop()?.text.startsWith('an assistant no longer waits'));
+    await until('it is said', () => parts.shown.pop()?.text.startsWith('an assistant is no longer waiting'));
+});
+
+test('the name of a client is no link, whatever it is', async () => {
+    let ask;
+    parts.serveHandover({ onRequest: (_, handler) => (ask = handler) });
+    for (const client of ['[Claude](command:workbench.action.quit)', '[a](command:b "c")', `${'x'.repeat(500)}\n[a]\t(b)`]) {
+        const answer = ask({ client });
+        const { text, answer: click } = parts.shown.pop();
+        assert.doesNotMatch(text, /\]\(|\n/, text);
+        assert.ok(text.length < 120, text);
+        click('Refuse');
+        assert.deepEqual(await answer, { agreed: false });
+    }
+    void parts.warn({ code: 'refused', message: '[more](command:workbench.action.quit)' });
+    assert.doesNotMatch(parts.shown.pop().text, /\]\(/);
 });

@@ -45,7 +45,7 @@ test('a port written into the settings by hand is carried out, and a configurati
     editor.writeMachineSettings({ 'baton.port': next });
     await until('the coordinator is there', () => editor.status().port === next, SOON_MS);
     const url = `http://127.0.0.1:${next}/mcp`;
-    const toast = window.page.locator('.notification-toast', { hasText: `Baton answers at ${url} now.` }).first();
+    const toast = window.page.locator('.notification-toast', { hasText: `Baton is now at ${url}.` }).first();
     await toast.waitFor({ timeout: SOON_MS });
     await window.waitForStatus('live', SOON_MS);
     await toast.getByText('Copy a client', { exact: false }).first().click();
@@ -66,7 +66,7 @@ test('a port written into the settings by hand is carried out, and a configurati
 test('a stranger holds the port: the user is told who, and moves Baton with the button', async () => {
     const port = await takePort();
     await window.waitForStatus('error', SOON_MS);
-    const toast = window.page.locator('.notification-toast', { hasText: `Port ${port} is held by node` }).first();
+    const toast = window.page.locator('.notification-toast', { hasText: `Port ${port} is in use by node` }).first();
     await toast.waitFor({ timeout: SOON_MS });
     await toast.getByText('Change the port...').click();
     const box = window.page.locator('.quick-input-widget input');

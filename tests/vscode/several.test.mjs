@@ -79,7 +79,7 @@ test('both windows debug, and the user presses continue in one and stop in the o
     assert.equal(step.status, 'stopped', JSON.stringify(step));
     const ended = await client.call('stop_debugging', { session_id });
     assert.equal(ended.status, 'success', JSON.stringify(ended));
-    await Promise.all(['first', 'second'].map((name) => client.call('remove_breakpoint', { window: name, clear_all: true })));
+    await Promise.all(['first', 'second'].map((name) => client.clear({ window: name })));
     editor.baton('settings', 'routing', 'live');
 });
 
@@ -110,7 +110,7 @@ test('settings: secrets are hidden from clients, and the toolset `refactor` is o
 test('an AI client asks for another window, and the user allows it there', async () => {
     await first.page.bringToFront();
     const asking = client.call('activate_window', { window: 'first' });
-    const toast = first.page.locator('.notification-toast', { hasText: 'asks to work in this window' }).first();
+    const toast = first.page.locator('.notification-toast', { hasText: 'wants to work in this window' }).first();
     await toast.waitFor();
     await toast.getByText('Allow', { exact: true }).click();
     const answer = await asking;

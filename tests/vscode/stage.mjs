@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, afterEach, before } from 'node:test';
 
+import { connect } from './client.mjs';
 import { Editor, until } from './editor.mjs';
 import { ROOT } from './place.mjs';
 import { commandOf, naming } from './processes.mjs';
@@ -56,6 +57,21 @@ export function stage(setUp, tearDown = () => {}, recover = () => {}) {
             editor.remove();
         }
     });
+}
+
+/** `stage` with two windows on one project, the first of them live, and a client: `setUp` gets all of them. */
+export function stageOfTwo(setUp) {
+    let client;
+    stage(
+        async (start) => {
+            const editor = await start();
+            const first = await editor.open(editor.project('orders', 'first'), /live/);
+            const second = await editor.open(editor.project('orders', 'second'), /standby/);
+            client = await connect(editor, 'python');
+            setUp({ editor, first, second, client });
+        },
+        () => client?.close(),
+    );
 }
 
 /** No process of a run outlives it: no agent, coordinator, program that was debugged. */

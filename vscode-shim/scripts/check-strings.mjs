@@ -37,7 +37,7 @@ for (const file of fs.readdirSync(path.join(root, 'src')).filter((file) => file 
 }
 /** The agent's sentences: a table of codes and texts. */
 const SENTENCES = /\(\s*"\w+",\s*"([^"]+)",?\s*\)/g;
-const table = read('../window-agent/src/shim/sentences.rs').split('];')[0];
+const table = read('../window-agent/src/desk/sentences.rs').split('];')[0];
 [...table.matchAll(SENTENCES)].forEach(([, text]) => used.add(text));
 
 const bundle = json('l10n/bundle.l10n.zh-cn.json');

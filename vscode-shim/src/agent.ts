@@ -44,7 +44,7 @@ export interface AgentOptions {
 /** There is no agent to answer at this moment. */
 export class AgentGone extends Error {
     constructor() {
-        super(vscode.l10n.t('Baton is not running in this window yet; try again in a moment.'));
+        super(vscode.l10n.t('Baton is not running in this window yet. Try again in a moment.'));
     }
 }
 
@@ -162,7 +162,7 @@ export class Agent implements vscode.Disposable {
         this.connection = connection;
         connection.onError(([error]) => this.log.warn(`channel: ${error.message}`));
         connection.onNotification(StandingChanged, (standing) => this.onStanding(standing));
-        const silent = () => this.fail('agent_silent', vscode.l10n.t('Baton\'s agent was started and says nothing.'));
+        const silent = () => this.fail('agent_silent', vscode.l10n.t('Baton\'s agent started but is not responding.'));
         this.silence = setTimeout(silent, SILENT_AFTER_MS);
         this.options.serve(connection);
         connection.listen();
@@ -177,7 +177,7 @@ export class Agent implements vscode.Disposable {
             this.show(standing, standing.problem ?? undefined);
         } else if (this.child !== undefined) {
             // It is told of in the end, and not run again by itself.
-            const text = vscode.l10n.t('Baton\'s agent is version {0}, and this extension needs {1}.', standing.version ?? '?', version);
+            const text = vscode.l10n.t('Baton\'s agent is version {0}, but this extension requires {1}.', standing.version ?? '?', version);
             this.fail('other_version', text);
             this.endInput(this.child);
         }
@@ -203,7 +203,7 @@ export class Agent implements vscode.Disposable {
         if (failure !== undefined) {
             this.failToStart(failure);
         } else if (this.nCrashes > N_QUIET_CRASHES) {
-            this.fail('agent_ended', vscode.l10n.t('Baton\'s agent ended unexpectedly ({0}); it is being started again.', how));
+            this.fail('agent_ended', vscode.l10n.t('Baton\'s agent exited unexpectedly ({0}) and is restarting.', how));
         } else {
             this.show(undefined, undefined);
         }
@@ -211,7 +211,7 @@ export class Agent implements vscode.Disposable {
     }
 
     private failToStart(why: string): void {
-        this.fail('agent_cannot_start', vscode.l10n.t('Baton\'s agent cannot be started: {0}', why));
+        this.fail('agent_cannot_start', vscode.l10n.t('Can\'t start Baton\'s agent: {0}', why));
     }
 
     private fail(code: string, message: string): void {

@@ -17,11 +17,11 @@ export async function copyClientConfig(agent: Agent): Promise<void> {
     const ways: (vscode.QuickPickItem & { transport: Transport | null })[] = [
         {
             label: vscode.l10n.t('Recommended'),
-            description: vscode.l10n.t('what works best for this client'),
+            description: vscode.l10n.t('works best with this client'),
             transport: null,
         },
-        { label: 'HTTP', description: vscode.l10n.t('by the URL, with the token'), transport: 'http' },
-        { label: 'stdio', description: vscode.l10n.t('by a command, without a secret'), transport: 'stdio' },
+        { label: 'HTTP', description: vscode.l10n.t('URL with a token'), transport: 'http' },
+        { label: 'stdio', description: vscode.l10n.t('command, no secret needed'), transport: 'stdio' },
     ];
     const way = await vscode.window.showQuickPick(ways, { title: client.label });
     if (way === undefined) {
@@ -30,14 +30,14 @@ export async function copyClientConfig(agent: Agent): Promise<void> {
     const { text } = await agent.request(GetClientConfig, { client: client.id, transport: way.transport });
     await vscode.env.clipboard.writeText(text);
     void vscode.window.showInformationMessage(
-        vscode.l10n.t('The configuration for {0} is in the clipboard.', client.label),
+        vscode.l10n.t('Copied the configuration for {0} to the clipboard.', client.label),
     );
 }
 
 /** After a change of the port: clients have stored the old URL. */
 export async function offerNewUrl(agent: Agent, url: string): Promise<void> {
     const copy = vscode.l10n.t('Copy a client\'s configuration...');
-    const message = vscode.l10n.t('Baton answers at {0} now. Your clients need the new URL.', url);
+    const message = vscode.l10n.t('Baton is now at {0}. Update your clients with the new URL.', url);
     if ((await vscode.window.showInformationMessage(message, copy)) === copy) {
         await copyClientConfig(agent);
     }

@@ -1,4 +1,4 @@
-// Offers the one URL to VS Code's own MCP client, where there is one. Nothing is written to any file.
+// Offers this window to VS Code's own MCP client, where there is one. Nothing is written to any file.
 
 import * as vscode from 'vscode';
 
@@ -16,6 +16,12 @@ type HttpDefinition = new (
     version?: string,
 ) => { headers: Record<string, string> };
 
+/** Where this window answers, whichever window is live: VS Code's own chat asks about the project that it is in. */
+function ownUrl(agent: Agent, url: string | null | undefined): string | undefined {
+    const window = agent.standing?.window;
+    return url && window ? `${url}/windows/${encodeURIComponent(window)}` : undefined;
+}
+
 export function offerMcpServer(agent: Agent, version: string): vscode.Disposable[] {
     const lm = (vscode as unknown as { lm?: McpApi }).lm;
     const Definition = (vscode as unknown as { McpHttpServerDefinition?: HttpDefinition }).McpHttpServerDefinition;
@@ -23,10 +29,11 @@ export function offerMcpServer(agent: Agent, version: string): vscode.Disposable
         return [];
     }
     const changes = new vscode.EventEmitter<void>();
-    let url: string | null | undefined;
+    let url: string | undefined;
     const subscription = agent.onChange(() => {
-        if (agent.standing?.url !== url) {
-            url = agent.standing?.url;
+        const now = ownUrl(agent, agent.standing?.url);
+        if (now !== url) {
+            url = now;
             changes.fire();
         }
     });
@@ -37,7 +44,7 @@ export function offerMcpServer(agent: Agent, version: string): vscode.Disposable
         resolveMcpServerDefinition: async () => {
             const endpoint = await agent.request(GetEndpoint, {});
             const headers = { Authorization: `Bearer ${endpoint.token}` };
-            return new Definition('Baton', vscode.Uri.parse(endpoint.url), headers, version);
+            return new Definition('Baton', vscode.Uri.parse(ownUrl(agent, endpoint.url) ?? endpoint.url), headers, version);
         },
     };
     return [changes, subscription, lm.registerMcpServerDefinitionProvider('baton', provider)];

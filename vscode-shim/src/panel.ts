@@ -105,8 +105,8 @@ export class Panel {
         entries.push(
             { label: '', kind: vscode.QuickPickItemKind.Separator },
             standing?.auto_start
-                ? entry('check', vscode.l10n.t('Auto-start is on; switch it off'), 'toggleAutoStart')
-                : entry('circle-slash', vscode.l10n.t('Auto-start is off; switch it on'), 'toggleAutoStart'),
+                ? entry('check', vscode.l10n.t('Auto-start is on; turn it off'), 'toggleAutoStart')
+                : entry('circle-slash', vscode.l10n.t('Auto-start is off; turn it on'), 'toggleAutoStart'),
             entry('plug', vscode.l10n.t('Change the port...'), 'changePort', standing?.url ?? undefined),
             entry('copy', vscode.l10n.t('Copy a client\'s configuration...'), 'copyClientConfig'),
             entry('output', vscode.l10n.t('Show logs'), 'showLogs'),
@@ -142,8 +142,8 @@ export class Panel {
 
     private async confirm(live: WindowStatus): Promise<boolean> {
         const yes = vscode.l10n.t('Take over');
-        const question = vscode.l10n.t('An AI client is debugging in {0}. Take over all the same?', live.name);
-        const detail = vscode.l10n.t('Its session goes on there; new calls come to this window.');
+        const question = vscode.l10n.t('An AI client is debugging in {0}. Take over anyway?', live.name);
+        const detail = vscode.l10n.t('Its session continues there. New calls go to this window.');
         return (await vscode.window.showWarningMessage(question, { modal: true, detail }, yes)) === yes;
     }
 
@@ -159,7 +159,7 @@ export class Panel {
             description: other.folders.join(', '),
             id: other.id,
         }));
-        const title = vscode.l10n.t('Which window is to answer AI clients?');
+        const title = vscode.l10n.t('Which window should answer AI clients?');
         const window = await vscode.window.showQuickPick(items, { title, matchOnDescription: true });
         if (window !== undefined) {
             await this.takeOver(window.id);
@@ -170,9 +170,9 @@ export class Panel {
         const url = this.agent.standing?.url;
         const port = url ? Number(new URL(url).port) : configuration().get('port', 0);
         const text = await vscode.window.showInputBox({
-            title: vscode.l10n.t('Port for all windows of this machine'),
+            title: vscode.l10n.t('Port for all windows on this machine'),
             value: String(port),
-            validateInput: (input) => (isPort(Number(input)) ? undefined : vscode.l10n.t('A number from 1024 to 65535.')),
+            validateInput: (input) => (isPort(Number(input)) ? undefined : vscode.l10n.t('Enter a number from 1024 to 65535.')),
         });
         if (text === undefined || (Number(text) === port && this.agent.problem === undefined)) {
             return;
@@ -184,8 +184,8 @@ export class Panel {
         const auto_start = !this.agent.standing?.auto_start;
         await this.agent.request(SetAutoStart, { auto_start });
         const message = auto_start
-            ? vscode.l10n.t('This window may start by itself.')
-            : vscode.l10n.t('This window does not start by itself any more.');
+            ? vscode.l10n.t('This window now starts automatically.')
+            : vscode.l10n.t('This window no longer starts automatically.');
         vscode.window.setStatusBarMessage(message, 5_000);
     }
 }

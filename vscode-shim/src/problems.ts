@@ -2,6 +2,7 @@
 
 import * as vscode from 'vscode';
 
+import { unlinked } from './plain';
 import type { Problem } from './protocol';
 
 /** The agent's sentences are English, and keys of their translations. */
@@ -36,7 +37,7 @@ export function remedies({ code }: Problem): Remedy[] {
 export async function warn(problem: Problem, buttons = remedies(problem)): Promise<void> {
     const labels = buttons.map(({ label }) => label);
     // A message that goes with its window is no error.
-    const asked = vscode.window.showErrorMessage(`Baton: ${sentence(problem)}`, ...labels);
+    const asked = vscode.window.showErrorMessage(unlinked(`Baton: ${sentence(problem)}`), ...labels);
     const chosen = await Promise.resolve(asked).catch(() => undefined);
     const command = buttons.find(({ label }) => label === chosen)?.command;
     if (command !== undefined) {

@@ -389,6 +389,8 @@ export interface Status {
     url: string;
     /** Version of its program. */
     version: string;
+    /** What a person should know and do something about, a sentence each. */
+    warnings?: string[];
     /** All windows, ordered by id. */
     windows: WindowStatus[];
 }

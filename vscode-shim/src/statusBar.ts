@@ -21,7 +21,7 @@ export function showStatus(agent: Agent): vscode.Disposable {
     };
     show();
     item.show();
-    return vscode.Disposable.from(item, agent.onChange(show));
+    return vscode.Disposable.from(item, agent.onChange(show), vscode.workspace.onDidGrantWorkspaceTrust(show));
 }
 
 export function headline({ standing, problem }: Agent): { icon: string; word: string } {
@@ -57,11 +57,18 @@ export function explanation({ standing, problem }: Agent): string {
     return vscode.l10n.t('No window answers AI clients.');
 }
 
+function restricted(): string {
+    return vscode.l10n.t('Restricted Mode: no debugging and no language servers until you trust this folder.');
+}
+
 function tooltip(agent: Agent): vscode.MarkdownString {
     const text = new vscode.MarkdownString().appendText(explanation(agent));
     const { why, url } = agent.standing ?? {};
     if (why && agent.problem === undefined && vscode.env.language.startsWith('en')) {
         text.appendMarkdown('\n\n').appendText(`(${why})`);
+    }
+    if (!vscode.workspace.isTrusted) {
+        text.appendMarkdown('\n\n').appendText(restricted());
     }
     if (url) {
         text.appendMarkdown('\n\n').appendText(url);

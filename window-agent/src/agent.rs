@@ -1,6 +1,5 @@
 //! One run of the agent, from its options to its exit code.
 
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,24 +11,26 @@ use baton_link::home::Home;
 use baton_link::spawn::PORT_VARIABLE;
 use baton_proto::ids::WindowId;
 use baton_proto::shim::EXIT_RESTART;
-use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info, info_span};
 
-use crate::code::CodeIndex;
-use crate::code::servers::Places;
-use crate::debug::editor::Editor;
-use crate::debug::{Debugger, DebuggerOptions};
-use crate::mcp::{self, Access};
+use crate::desk::Desk;
+use crate::identity::Identity;
 use crate::membership::{Ended, Membership};
 use crate::options::{Kind, Options};
+use crate::pulse::Pulse;
 use crate::report::{self, Report, Reporter};
-use crate::shim::desk::Desk;
-use crate::shim::identity::Identity;
-use crate::shim::{FromExtension, Pulse, Shim};
-use crate::window::Window;
-use crate::workspace::Workspace;
+use baton_agent_base::shim::{FromExtension, Shim};
+use baton_agent_base::workspace::Workspace;
+use baton_agent_code::CodeIndex;
+use baton_agent_code::servers::Places;
+use baton_agent_debug::editor::Editor;
+use baton_agent_debug::{Debugger, DebuggerOptions};
+use baton_agent_mcp::lane::Lane;
+use baton_agent_mcp::listening::{Address, Listening};
+use baton_agent_mcp::{Access, Server};
+use baton_agent_tools::window::Window;
 
 /// Ending debug sessions may take this long; the process ends within two seconds of being told.
 const END_TIMEOUT: Duration = Duration::from_millis(1_400);
@@ -41,10 +42,11 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let identity = Arc::new(identity(&options)?);
     let id = identity.id.clone();
     let home = Home::from_env()?;
-    let (tokens, token) = watch::channel(home.secret()?.window_token(&id));
+    let (tokens, token) = watch::channel(home.secret()?.window_token(&id, None));
+    let heart = Lane::start("heart")?;
     let extension = match options.kind {
         Kind::Headless => None,
-        Kind::Vscode => Some(Extension::connect()),
+        Kind::Vscode => Some(Extension::connect(&heart)),
     };
     let editor = extension.as_ref().map(|extension| extension.editor.clone());
     let window = Arc::new(open_window(&options, id.clone(), editor)?);
@@ -54,33 +56,41 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     }
     let mut find = FindOptions::new(home);
     find.first_port = std::env::var(PORT_VARIABLE).ok().and_then(|port| port.parse().ok());
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))
-        .await
-        .with_context(|| format!("cannot listen on 127.0.0.1:{}", options.port))?;
-    let port = listener.local_addr()?.port();
     let shutdown = end_signal()?;
-    let (reporter, pulse) = supervisor(extension, &options, (&window, &identity), &find, &shutdown)?;
+    let (reporter, pulse) = {
+        let _inside = heart.enter();
+        supervisor(extension, &options, (&window, &identity), &find, &shutdown)?
+    };
     let (closing, access) = (CancellationToken::new(), access(&options));
-    let server = tokio::spawn(mcp::serve(listener, window.clone(), token, access, closing.clone()));
-    reporter.send(Report::Ready { port, window: id });
-    info!(port, window = %window.id, "serves MCP");
-
+    let server = Server::new(window.clone(), token, access, closing.clone());
+    let mut listening = Listening::open(&find.home, &id, options.port, server.clone())
+        .with_context(|| format!("cannot listen on 127.0.0.1:{}", options.port))?;
+    if access == Access::Standalone {
+        listening.port().context("cannot listen on 127.0.0.1")?;
+    }
+    let Address { port, socket } = listening.current();
+    info!(port, socket, window = %window.id, "serves MCP");
+    reporter.send(Report::Ready { port, socket, window: id });
     let ended = match access {
         Access::Standalone => {
             shutdown.cancelled().await;
             Ended::Shutdown
         }
         Access::Coordinator => {
-            let membership = Membership::new(window.clone(), find, reporter, pulse, (port, tokens));
-            run_member(membership, &window, shutdown).await
+            let membership = Membership::new(window.clone(), find, reporter, pulse, (listening, tokens));
+            run_member(&heart, membership, &window, shutdown).await
         }
     };
     info!(?ended, "ends");
     // Waits end with their sessions, so that their answers can still leave.
-    let end = async { tokio::join!(window.debugger.stop_all(), window.code.stop_all()) };
+    window.calls.close();
+    let end = async {
+        tokio::join!(window.debugger.stop_all(), window.code.stop_all());
+        window.calls.ended(END_TIMEOUT).await
+    };
     let _ = tokio::time::timeout(END_TIMEOUT, end).await;
     closing.cancel();
-    let _ = tokio::time::timeout(FLUSH_TIMEOUT, server).await;
+    let _ = tokio::time::timeout(FLUSH_TIMEOUT, server.ended()).await;
     Ok(match ended {
         // The agent that follows is of the same extension host.
         Ended::Restart => ExitCode::from(EXIT_RESTART),
@@ -101,12 +111,18 @@ fn identity(options: &Options) -> anyhow::Result<Identity> {
 }
 
 /// Leaving and ending the sessions go side by side.
-async fn run_member(membership: Membership, window: &Window, shutdown: CancellationToken) -> Ended {
+async fn run_member(
+    heart: &Lane,
+    membership: Membership,
+    window: &Window,
+    shutdown: CancellationToken,
+) -> Ended {
     let end_sessions = async {
         shutdown.cancelled().await;
         let _ = tokio::time::timeout(END_TIMEOUT, window.debugger.stop_all()).await;
     };
     let member = membership.run(shutdown.clone()).instrument(info_span!("member", window = %window.id));
+    let member = heart.run(member);
     tokio::pin!(member, end_sessions);
     tokio::select! {
         ended = &mut member => ended,
@@ -126,7 +142,8 @@ struct Extension {
 }
 
 impl Extension {
-    fn connect() -> Self {
+    fn connect(heart: &Lane) -> Self {
+        let _inside = heart.enter();
         let (shim, messages) = Shim::open(tokio::io::stdin(), tokio::io::stdout());
         Self { editor: Editor::new(shim.clone()), shim, messages }
     }

@@ -1,40 +1,21 @@
-//! The agent of one window: MCP server and debug engine.
+//! The agent of one window: MCP server, tools, membership. The engines are crates of their own.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`options`], [`agent`] | the command line; one run |
-//! | [`window`] | what all parts share about the window |
 //! | [`membership`] | find, prove, register, heartbeat, notices, re-register |
-//! | [`fence`] | CORE: which calls of which term may run |
-//! | [`mcp`] | the MCP server: who may call, dispatch |
-//! | [`tools`] | one module per toolset: arguments in, verbs, result out |
-//! | [`workspace`] | the window's folders on disk: files, launch.json, settings |
-//! | [`paths`], [`launch_config`] | CORE: what a path or a configuration means |
-//! | [`debug`] | the debug engine |
+//! | [`heart`] | whether the thread of the calls still turns |
 //! | [`install`] | `baton-agent adapters`: list, install, check |
-//! | [`code`] | the code engine |
-//! | [`shim`] | the channel to the VS Code extension |
-//! | `process` | the only file that spawns children |
-//! | [`framing`], `pipe` | CORE: `Content-Length` framing; a connection that speaks in it |
+//! | [`desk`], [`pulse`], [`identity`] | what the extension is answered; its beats; which window it is, across reloads |
 //! | [`report`], [`logging`] | lines for the supervisor; the log |
 
 pub mod agent;
-pub mod code;
-pub mod debug;
-pub mod fence;
-pub mod framing;
+pub mod desk;
+pub mod heart;
+pub mod identity;
 pub mod install;
-pub mod launch_config;
 pub mod logging;
-pub mod mcp;
 pub mod membership;
 pub mod options;
-pub mod paths;
-mod pipe;
-mod process;
+pub mod pulse;
 pub mod report;
-pub mod shim;
-pub mod tools;
-mod walk;
-pub mod window;
-pub mod workspace;

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
+use baton_agent_tools::CATALOGUE;
 use baton_link::home::Home;
 use baton_window_agent::options::{Kind, Options, Verb};
-use baton_window_agent::tools::CATALOGUE;
 use baton_window_agent::{agent, install, logging};
 use clap::Parser;
 use tracing_subscriber::filter::LevelFilter;
@@ -13,8 +14,8 @@ use tracing_subscriber::filter::LevelFilter;
 fn main() -> ExitCode {
     let mut options = Options::parse();
     match options.verb.take() {
-        Some(Verb::Adapters(adapters)) => return install::run(adapters),
-        Some(Verb::Servers(servers)) => return install::servers::run(servers),
+        Some(Verb::Adapters(adapters)) => return install::adapters(adapters),
+        Some(Verb::Servers(servers)) => return install::servers(servers),
         None => {}
     }
     if options.print_catalogue {
@@ -36,10 +37,13 @@ fn main() -> ExitCode {
 }
 
 fn run(options: Options) -> anyhow::Result<ExitCode> {
+    // The first call needs the tools' schemas, which take a millisecond to make.
+    std::thread::spawn(|| LazyLock::force(&CATALOGUE));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(Box::pin(agent::run(options)));
     // A search of files may still run on its thread; nobody waits for it.
     runtime.shutdown_background();
+    baton_link::scratch::remove();
     code
 }
 

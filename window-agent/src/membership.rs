@@ -4,24 +4,29 @@
 mod touch;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use baton_link::connection::{CallError, Connection, Events};
 use baton_link::find::{FindError, FindOptions, find, find_or_start};
 use baton_proto::PROTOCOL;
-use baton_proto::control::{DebugSession, Heartbeat, Leave, Notice, Register, Registered, WindowState};
+use baton_proto::control::{
+    DRAIN_MS, DebugSession, Heartbeat, Leave, Notice, Register, Registered, WindowState,
+};
 use baton_proto::discovery::Token;
 use baton_proto::ids::{InstanceId, Term};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use self::touch::{Beat, Lost};
-use crate::debug::types::SessionSummary;
+use self::touch::{Beat, Lost, Sent};
+use crate::heart::Turns;
+use crate::pulse::Pulse;
 use crate::report::{Problem, Report, Reporter};
-use crate::shim::Pulse;
-use crate::window::{Window, to_name};
+use baton_agent_debug::types::SessionSummary;
+use baton_agent_mcp::listening::{Address, Listening};
+use baton_agent_tools::window::{Window, to_name};
 
 /// What a member of the coordinator's windows is made of.
 #[derive(Debug)]
@@ -30,7 +35,8 @@ pub struct Membership {
     find: FindOptions,
     reporter: Reporter,
     pulse: Pulse,
-    port: u16,
+    turns: Turns,
+    listening: Listening,
     /// What the coordinator presents to call this agent.
     tokens: watch::Sender<Token>,
     incarnation: u64,
@@ -46,6 +52,8 @@ pub struct Membership {
     is_stopped: bool,
     /// The user ended the coordinator; it is not for this agent to start another.
     is_down: bool,
+    /// The user restarts this window (R7).
+    restart: CancellationToken,
     /// A run of the coordinator that does not answer any more.
     suspect: Option<InstanceId>,
     n_failures: u32,
@@ -62,6 +70,8 @@ pub enum Ended {
     Superseded,
 }
 
+/// Above all that earlier versions took from the wall clock, in milliseconds.
+const INCARNATIONS: u64 = 1 << 43;
 /// First pause after a failed attempt; doubles up to [`MAX_BACK_OFF`].
 const MIN_BACK_OFF: Duration = Duration::from_millis(50);
 /// Longest pause between two attempts.
@@ -70,34 +80,46 @@ const MAX_BACK_OFF: Duration = Duration::from_secs(2);
 const STABLE_AFTER: Duration = Duration::from_secs(1);
 /// How often a window looks for a coordinator that it must not start.
 const SUCCESSOR_EVERY: Duration = Duration::from_millis(250);
+/// How long the calls that run may go on when the window is restarted.
+const DRAIN_LIMIT: Duration = Duration::from_millis(DRAIN_MS);
+/// How often waits are interrupted meanwhile, for those that have begun since.
+const INTERRUPT_EVERY: Duration = Duration::from_millis(100);
 /// The coordinator answers a leave at once, or not at all.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// Of two runs the later one has the higher number. The clock of the machine, not of the wall, which can be set
+/// back between a crash and the next run; no coordinator outlives the machine.
+fn incarnation() -> u64 {
+    let since_boot = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
+    INCARNATIONS.saturating_add(u64::try_from(since_boot.as_millis()).unwrap_or_default())
+}
+
 impl Membership {
-    /// A member that serves MCP on `port` to whoever has the newest of `tokens`.
+    /// A member that serves MCP there to whoever has the newest of `tokens`. Made on the runtime of the calls; it
+    /// may run on another.
     pub fn new(
         window: Arc<Window>,
         find: FindOptions,
         reporter: Reporter,
         pulse: Pulse,
-        (port, tokens): (u16, watch::Sender<Token>),
+        (listening, tokens): (Listening, watch::Sender<Token>),
     ) -> Self {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let incarnation = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
         Self {
             window,
             find,
             reporter,
             pulse,
-            port,
+            turns: Turns::of_this_runtime(),
+            listening,
             tokens,
-            incarnation,
+            incarnation: incarnation(),
             seq: 0,
             client_epoch: 0,
             told_port: None,
             told: None,
             is_stopped: false,
             is_down: false,
+            restart: CancellationToken::new(),
             suspect: None,
             n_failures: 0,
         }
@@ -105,10 +127,13 @@ impl Membership {
 
     /// Runs until `shutdown`, or until the coordinator says that this agent must end.
     pub async fn run(mut self, shutdown: CancellationToken) -> Ended {
+        let mut restarted = std::pin::pin!(drained(self.window.clone(), self.restart.clone()));
         loop {
             let ended = tokio::select! {
                 ended = self.attend() => ended,
+                () = &mut restarted => return Ended::Restart,
                 () = shutdown.cancelled() => {
+                    self.window.calls.close();
                     self.leave().await;
                     return Ended::Shutdown;
                 }
@@ -125,6 +150,7 @@ impl Membership {
             self.await_successor().await;
         }
         self.pulse.await_sign().await;
+        self.turns.await_turn().await;
         self.find.suspect = self.suspect.take();
         let connection = match find_or_start(&self.find).await {
             Ok(connection) => connection,
@@ -144,11 +170,11 @@ impl Membership {
         match lost {
             Lost::Ended(ended) => return Some(ended),
             Lost::Silent => {
-                warn!("the coordinator does not answer");
+                warn!("the coordinator is not responding");
                 self.suspect = Some(instance);
             }
             Lost::Gone => info!("the coordinator is gone"),
-            Lost::Evicted => info!("the coordinator does not know this window any more"),
+            Lost::Evicted => info!("the coordinator no longer knows this window"),
             Lost::Refused(why) => {
                 warn!(%why, "the coordinator refused this window");
                 self.report_problem(Problem::new("refused", why));
@@ -173,31 +199,33 @@ impl Membership {
 
     /// Tells the coordinator everything it needs to know, and opens the stream of its notices.
     async fn register(&mut self, mut connection: Connection) -> Result<(Connection, Events), CallError> {
-        let path = format!("/v1/windows/{}/register", self.window.id);
+        let newest = connection.hello().protocol.1;
+        let unfit = |error: &dyn std::fmt::Display| CallError::Malformed(error.to_string());
+        let address = self.listening.address(newest).map_err(|error| unfit(&error))?;
         // The secret can be another one than at the start: somebody removed it, and this coordinator made it anew.
-        self.tokens.send_replace(connection.secret().window_token(&self.window.id));
+        let secret = self.find.home.secret().map_err(|error| unfit(&error))?;
+        let incarnation = Some(self.incarnation).filter(|_| Listening::knows_incarnations(newest));
+        self.tokens.send_replace(secret.window_token(&self.window.id, incarnation));
         let sent_at = Instant::now();
-        let registered: Registered = connection.post(&path, &self.registration()).await?;
+        let registered = connection.register(&self.window.id, &self.registration(newest, address)).await?;
         // At once: a call that waited for this window is on its way by now.
         self.client_epoch = self.client_epoch.max(registered.client_epoch);
         self.window.take_settings(&registered.settings);
+        self.window.fence().handle_coordinator(registered.generation);
         self.apply_state(registered.state, registered.term);
         self.window.fence().handle_acknowledgement(sent_at);
         // The events come on a connection of their own, whose end says at once that one of the two died.
-        let port = connection.hello().port;
-        let events = Connection::open(connection.secret(), port).await.map_err(|_| CallError::Lost)?;
+        let events = connection.open_again().await.map_err(|_| CallError::Lost)?;
         let events = events.events(&self.window.id, self.incarnation).await?;
         info!(instance = %registered.instance.0, generation = registered.generation, "registered");
         Ok((connection, events))
     }
 
-    fn registration(&self) -> Register {
-        let (highest_term, held_term) = {
-            let fence = self.window.fence();
-            (fence.highest(), fence.held())
-        };
+    fn registration(&self, newest: u32, address: Address) -> Register {
+        let claim = self.window.fence().handle_registration(Instant::now());
         Register {
-            protocol: PROTOCOL,
+            // An older coordinator takes nobody who speaks what it does not know.
+            protocol: newest.min(PROTOCOL),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.window.name(),
             kind: self.window.kind,
@@ -205,10 +233,12 @@ impl Membership {
             auto_start: self.window.auto_start(),
             pid: std::process::id(),
             pid_start: baton_link::process::own_start_time(),
-            port: self.port,
+            port: address.port,
+            socket: address.socket,
             incarnation: self.incarnation,
-            highest_term,
-            held_term,
+            highest_term: claim.highest,
+            held_term: claim.held,
+            fenced: claim.held.is_some() && claim.is_fenced,
             stopped: self.is_stopped,
             debug_sessions: debug_sessions(&self.window.debugger.sessions()),
             focused_ms_ago: self.pulse.is_focused().then_some(0),
@@ -232,7 +262,7 @@ impl Membership {
                     Err(error) => return Lost::from(error),
                 },
                 answer = beat.answer() => match answer {
-                    Ok((sent_at, registered)) => self.on_acknowledged(sent_at, &registered),
+                    Ok((sent, registered)) => self.on_acknowledged(sent, &registered),
                     // The port was changed, or this connection broke alone: as long as its events come, the
                     // coordinator is there, and to let go of those would make this window vanish.
                     Err(Lost::Gone) => match self.reconnect(instance).await {
@@ -244,7 +274,9 @@ impl Membership {
                     },
                     Err(lost) => return lost,
                 },
-                () = self.pulse.next(&self.window) => beat.send(self.heartbeat(&told)),
+                () = self.pulse.next(&self.window) => if !self.turns.is_stuck() {
+                    beat.send(self.heartbeat(&told));
+                },
                 changed = changed(&mut sessions) => if changed != told {
                     told = changed;
                     beat.send(self.heartbeat(&told));
@@ -256,34 +288,36 @@ impl Membership {
 
     /// Another connection to the same run of the coordinator.
     async fn reconnect(&self, instance: &InstanceId) -> Option<Connection> {
-        let discovery = self.find.home.discovery().filter(|discovery| discovery.instance == *instance)?;
-        let secret = self.find.home.secret().ok()?;
-        let connection = Connection::open(&secret, discovery.port).await.ok()?;
+        let connection = find(&self.find.home).await.ok()?;
         (connection.hello().instance == *instance).then_some(connection)
     }
 
-    fn heartbeat(&mut self, sessions: &[DebugSession]) -> Heartbeat {
+    /// The next heartbeat, and the highest term that is known with it.
+    fn heartbeat(&mut self, sessions: &[DebugSession]) -> (Heartbeat, Option<Term>) {
         self.seq += 1;
-        Heartbeat {
+        let heartbeat = Heartbeat {
             incarnation: self.incarnation,
             seq: self.seq,
             focused: self.pulse.is_focused(),
             debug_sessions: sessions.to_vec(),
             folders: self.pulse.is_editor().then(|| self.window.workspace().folder_paths()),
             name: self.pulse.is_editor().then(|| self.window.name()),
-        }
+        };
+        (heartbeat, self.window.fence().highest())
     }
 
-    /// An answer to a heartbeat may have been overtaken by a notice, so it can grant and never revoke.
-    fn on_acknowledged(&mut self, sent_at: Instant, registered: &Registered) {
+    /// An answer to a heartbeat may have been overtaken by a notice, so it ends no term that came after the heartbeat.
+    fn on_acknowledged(&mut self, sent: Sent, registered: &Registered) {
         self.client_epoch = self.client_epoch.max(registered.client_epoch);
         if let Some(port) = registered.port {
             self.tell_port(port);
         }
         let mut fence = self.window.fence();
-        fence.handle_acknowledgement(sent_at);
-        if let (WindowState::Live, Some(term)) = (registered.state, registered.term) {
-            fence.handle_grant(term);
+        fence.handle_coordinator(registered.generation);
+        fence.handle_acknowledgement(sent.at);
+        match (registered.state, registered.term) {
+            (WindowState::Live, Some(term)) => fence.handle_early_grant(term),
+            _ => fence.handle_late_revocation(sent.known),
         }
     }
 
@@ -302,10 +336,12 @@ impl Membership {
             Notice::Settings { settings } => self.window.take_settings(settings),
             Notice::Stop => {
                 self.is_stopped = true;
-                self.window.debugger.interrupt_waits().await;
+                // Not here: the engine may be busy.
+                let window = self.window.clone();
+                tokio::spawn(async move { window.debugger.interrupt_waits().await });
             }
             Notice::Down => self.is_down = true,
-            Notice::Restart => return Some(Ended::Restart),
+            Notice::Restart => self.restart.cancel(),
             Notice::Superseded => return Some(Ended::Superseded),
             // A headless window has nobody to ask; the coordinator knows.
             Notice::AskHandover { client } => {
@@ -328,12 +364,9 @@ impl Membership {
 
     async fn leave(&self) {
         let leave = async {
-            let discovery = self.find.home.discovery()?;
-            let secret = self.find.home.secret().ok()?;
-            let mut connection = Connection::open(&secret, discovery.port).await.ok()?;
-            let path = format!("/v1/windows/{}/leave", self.window.id);
+            let mut connection = find(&self.find.home).await.ok()?;
             let leave = Leave { incarnation: self.incarnation };
-            connection.post::<serde::de::IgnoredAny>(&path, &leave).await.ok()
+            connection.leave(&self.window.id, &leave).await.ok()
         };
         // Without a coordinator there is nothing to leave.
         let _ = tokio::time::timeout(LEAVE_TIMEOUT, leave).await;
@@ -346,6 +379,7 @@ impl Membership {
 
     fn tell_port(&mut self, port: u16) {
         if self.told_port.replace(port) != Some(port) {
+            self.find.home.remember_port(port);
             self.reporter.send(Report::Connected { port });
         }
     }
@@ -360,6 +394,26 @@ impl Membership {
         let pause = MIN_BACK_OFF * 2_u32.saturating_pow(self.n_failures.min(8));
         self.n_failures += 1;
         tokio::time::sleep(pause.min(MAX_BACK_OFF)).await;
+    }
+}
+
+/// Once `restart` is wished: finishes the calls that run, and takes no more. Waits for programs end at once, because
+/// the programs end with this agent.
+async fn drained(window: Arc<Window>, restart: CancellationToken) {
+    restart.cancelled().await;
+    info!("the window is restarted");
+    window.calls.close();
+    let interrupting = async {
+        loop {
+            window.debugger.interrupt_waits().await;
+            tokio::time::sleep(INTERRUPT_EVERY).await;
+        }
+    };
+    tokio::select! {
+        is_done = window.calls.ended(DRAIN_LIMIT) => if !is_done {
+            warn!("calls are cut that took longer than {} s", DRAIN_LIMIT.as_secs());
+        },
+        () = interrupting => {}
     }
 }
 

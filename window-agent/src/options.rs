@@ -6,11 +6,10 @@ use baton_proto::control::WindowKind;
 use baton_proto::ids::WindowId;
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::install::AdaptersOptions;
-use crate::install::servers::ServersOptions;
+use crate::install::InstallOptions;
 
-/// The agent of one window of Baton. Started by `baton window` or by the VS Code extension; it ends when its
-/// standard input does.
+/// The agent of one Baton window, started by `baton window` or the VS Code extension. It exits when its stdin
+/// closes.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "baton-agent",
@@ -23,32 +22,32 @@ pub struct Options {
     #[command(subcommand)]
     pub verb: Option<Verb>,
 
-    /// Id of the window; it survives restarts of this agent.
+    /// ID of the window; it survives restarts of this agent
     #[arg(long, required_unless_present_any = ["print_catalogue", "storage"])]
     pub window: Option<WindowId>,
 
-    /// Where the ids of an editor's windows are kept, for one that has none yet: it is claimed for the process that
-    /// started this agent.
+    /// Folder that stores the IDs of an editor's windows; a free one is claimed for the process that started this
+    /// agent
     #[arg(long, value_name = "DIR", conflicts_with = "window")]
     pub storage: Option<PathBuf>,
 
-    /// Name of the window for people [default: the name of its first folder].
+    /// Display name of the window [default: the name of its first folder]
     #[arg(long)]
     pub name: Option<String>,
 
-    /// A folder of the window; may be repeated.
+    /// Folder of the window; can be repeated
     #[arg(long = "folder", value_name = "DIR")]
     pub folders: Vec<PathBuf>,
 
-    /// What the window is.
+    /// Kind of window
     #[arg(long, value_enum, default_value = "headless")]
     pub kind: Kind,
 
-    /// Whether the window may become live by itself.
+    /// Let the window become live automatically
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
     pub auto_start: bool,
 
-    /// Print the catalogue of tools as JSON and end.
+    /// Print the tool catalog as JSON and exit
     #[arg(long)]
     pub print_catalogue: bool,
 
@@ -64,10 +63,10 @@ pub struct Options {
 /// What the program does besides serving a window.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Verb {
-    /// Debug adapters: which there are, and how to get them
-    Adapters(AdaptersOptions),
-    /// Language servers: which there are, and how to get them
-    Servers(ServersOptions),
+    /// List, install, and check debug adapters
+    Adapters(InstallOptions),
+    /// List, install, and check language servers
+    Servers(InstallOptions),
 }
 
 /// [`WindowKind`] on the command line.

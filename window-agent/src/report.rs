@@ -1,5 +1,6 @@
 //! What the agent tells its supervisor: one JSON line each on standard output, or messages to the extension.
 
+use baton_link::explain::Explanation;
 use baton_link::find::FindError;
 use baton_link::spawn::SpawnError;
 use baton_proto::ids::WindowId;
@@ -13,8 +14,11 @@ use tokio::sync::mpsc;
 pub struct Problem {
     /// Stable, for programs.
     pub code: &'static str,
-    /// One sentence.
+    /// What is wrong, in one sentence.
     pub message: String,
+    /// What to try.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// What it names, for a translation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
@@ -22,13 +26,13 @@ pub struct Problem {
 
 impl Problem {
     /// One whose sentence names nothing.
-    pub fn new(code: &'static str, message: String) -> Self {
-        Self { code, message, args: Vec::new() }
+    pub fn new(code: &'static str, Explanation { message, hint }: Explanation) -> Self {
+        Self { code, message, hint, args: Vec::new() }
     }
 
     /// The user ended the coordinator.
     pub fn stopped() -> Self {
-        Self::new("stopped", "the coordinator was stopped; `baton up` starts it again".to_owned())
+        Self::new("stopped", FindError::Stopped.explain())
     }
 }
 
@@ -36,18 +40,20 @@ impl From<&FindError> for Problem {
     fn from(error: &FindError) -> Self {
         let (code, args) = match error {
             FindError::PortTaken { port, by } => ("port_taken", vec![port.to_string(), by.clone()]),
-            FindError::Home(error) => ("state_folder", vec![error.to_string()]),
+            FindError::Home(error) => ("state_folder", vec![error.explain().to_string()]),
             FindError::Stopped => ("stopped", Vec::new()),
             FindError::Hung { pid } => ("coordinator_hangs", vec![pid.to_string()]),
             FindError::Spawn(SpawnError::Paused { .. }) => ("coordinator_dies", Vec::new()),
             FindError::Spawn(SpawnError::Program { program, .. }) => {
                 ("program_missing", vec![program.display().to_string()])
             }
-            FindError::NotRunning | FindError::Spawn(_) | FindError::Failed(_) => {
-                ("coordinator_unreachable", Vec::new())
-            }
+            FindError::Unreachable { pid: Some(pid), .. } => ("coordinator_hangs", vec![pid.to_string()]),
+            FindError::Unreachable { pid: None, .. }
+            | FindError::NotRunning
+            | FindError::Spawn(_)
+            | FindError::Failed(_) => ("coordinator_unreachable", Vec::new()),
         };
-        Self { code, message: error.to_string(), args }
+        Self { code, message: error.to_string(), hint: error.hint(), args }
     }
 }
 
@@ -57,8 +63,11 @@ impl From<&FindError> for Problem {
 pub enum Report {
     /// MCP is served.
     Ready {
-        /// On this loopback port.
+        /// On this loopback port; 0 when there is none.
         port: u16,
+        /// On this socket in the state folder.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        socket: Option<String>,
         /// The window.
         window: WindowId,
     },

@@ -1,13 +1,13 @@
 //! The catalogue that the coordinator carries is the one that this agent defines.
 
-use baton_window_agent::tools::CATALOGUE;
+use baton_agent_tools::CATALOGUE;
 use expect_test::expect_file;
 
 #[test]
 fn the_committed_catalogue_is_this_agents() {
     // `UPDATE_EXPECT=1 cargo test -p baton-window-agent --test catalogue` writes it anew.
     let text = serde_json::to_string_pretty(CATALOGUE.definitions()).unwrap();
-    expect_file!["../../coordinator/src/mcp/catalogue.json"].assert_eq(&format!("{text}\n"));
+    expect_file!["../../coordinator/edge/src/catalogue.json"].assert_eq(&format!("{text}\n"));
 }
 
 #[test]

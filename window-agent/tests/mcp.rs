@@ -7,10 +7,11 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use baton_agent_tools::CATALOGUE;
+use baton_agent_tools::definition::Definition;
 use baton_proto::control::Settings;
 use baton_proto::edge::REFUSED_HEADER;
 use baton_proto::ids::Term;
-use baton_window_agent::tools::{CATALOGUE, Definition};
 use expect_test::{Expect, expect};
 use rmcp::model::ProtocolVersion;
 use rmcp::service::ClientLifecycleMode;
@@ -126,6 +127,10 @@ async fn a_call_of_an_old_term_or_in_a_lost_window_is_refused_unrun() {
     let overtaking = agent.post(&[("baton-term", "2.7")], &set).await;
     assert_eq!(overtaking.json()["result"]["_meta"]["baton/window"]["term"], json!([2, 7]));
 
+    // The call overtook its own notice and the one that ends the term before it.
+    agent.window.fence().handle_revocation();
+    assert_eq!(agent.post(&[("baton-term", "2.7")], &set).await.status, 200);
+    agent.window.fence().handle_grant(term(2, 7));
     agent.window.fence().handle_revocation();
     let over = agent.post(&[("baton-term", "2.7")], &set).await;
     assert_eq!((over.status, over.header(REFUSED_HEADER).as_deref()), (409, Some("stale-term")));
@@ -155,10 +160,52 @@ async fn sizes_and_depths_are_bounded_and_nothing_is_lost() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"get_breakpoints","arguments":{}}}}}"#,
         "[".repeat(1_000_000)
     );
-    assert!(agent.post_bytes(&pin, deep.as_bytes()).await.status >= 400);
+    let refused = agent.post_bytes(&pin, deep.as_bytes()).await.json();
+    assert_eq!(refused["error"]["message"], "the message is nested too deeply (limit 64 levels)");
+
+    let members = |n: usize| {
+        let members: String = (0..n).map(|n| format!(r#""a{n}":{n},"#)).collect();
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"m","method":"tools/call","params":{{"name":"get_breakpoints","arguments":{{{members}"z":0}}}}}}"#
+        )
+    };
+    let refused = agent.post_bytes(&pin, members(10_000).as_bytes()).await.json();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("m"), &json!(-32_602)), "{refused}");
+    assert!(
+        refused["error"]["message"].as_str().unwrap().contains("too many values (limit 10000)"),
+        "{refused}"
+    );
+    let answered = agent.post_bytes(&pin, members(9_000).as_bytes()).await.json();
+    let message = answered["result"]["structuredContent"]["message"].as_str().unwrap();
+    assert!(message.ends_with("and 8998 more."), "{message}");
     assert!(agent.post_bytes(&pin, b"not json").await.status >= 400);
     assert!(agent.post_bytes(&pin, b"").await.status >= 400);
     assert_eq!(agent.post(&pin, &call("get_breakpoints", json!({}))).await.status, 200);
+}
+
+#[tokio::test]
+async fn short_calls_do_not_wait_for_long_ones() {
+    let agent = Agent::start(&[]).await;
+    let pin = [("baton-pin", "1")];
+    let text = r"\u00e4".repeat(2_000_000);
+    let long = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"evaluate_expression","arguments":{{"frame_id":1,"expression":"{text}"}}}}}}"#
+    );
+    let short = call("get_breakpoints", json!({})).to_string();
+    let mut long = Box::pin(agent.post_bytes(&pin, long.as_bytes()));
+    let (mut n_short, since) = (0, Instant::now());
+    let answer = loop {
+        tokio::select! {
+            biased;
+            answer = &mut long => break answer,
+            answer = agent.post_bytes(&pin, short.as_bytes()) => {
+                assert_eq!(answer.status, 200);
+                n_short += 1;
+            }
+        }
+    };
+    assert_eq!(answer.json()["result"]["structuredContent"]["code"], "no_such_frame");
+    assert!(n_short > 0, "nothing was answered in {:?}", since.elapsed());
 }
 
 #[tokio::test]
@@ -248,13 +295,13 @@ async fn bad_input_gets_one_clear_sentence() {
             unknown_tool: There is no tool named "set_breakpont".
             invalid_arguments: set_breakpoint: "file_path" is missing, it must be a non-empty string; "line_number" is missing, it must be an integer from 1 to 2147483647.
             invalid_arguments: set_breakpoint: "file_path" must be a non-empty string, got 3; "line_number" must be an integer from 1 to 2147483647, got true.
-            invalid_arguments: set_breakpoint: there is no argument "colour".
+            invalid_arguments: set_breakpoint: unknown argument "colour".
             file_not_found: There is no file "nothing.py" in this window.
             ambiguous_path: "c.py" could be any of 2 files.
             not_a_file: "b" is a folder, not a file.
             invalid_arguments: set_breakpoint: "line_number" must be an integer from 1 to 2147483647, got 0.
-            line_outside_file: ROOT/a.py has 2 lines, there is no line 3.
-            bad_hit_condition: The hit condition `often` is not understood.
+            line_outside_file: ROOT/a.py has 2 lines; there is no line 3.
+            bad_hit_condition: The hit condition `often` is not valid.
             bad_condition: The condition `x =` does not parse: invalid syntax.
             invalid_arguments: remove_breakpoint: give exactly one of "breakpoint_id", "location" and "clear_all".
             invalid_arguments: remove_breakpoint: give exactly one of "breakpoint_id", "location" and "clear_all".
@@ -268,7 +315,7 @@ async fn bad_input_gets_one_clear_sentence() {
             invalid_arguments: step_execution: "step_type" must be one of "over", "into", "out", got the string "back".
             invalid_arguments: step_execution: "timeout" must be a number from 1 to 300, got 0.
             no_such_frame: There is no frame 7.
-            no_such_reference: There is no variables_reference 7.
+            no_such_reference: There is no variables reference 7.
             invalid_arguments: get_variables: "variables_reference" must be an integer of at least 1, got 0.
             no_such_frame: There is no frame 7.
             invalid_arguments: evaluate_expression: "context" must be one of "watch", "repl", "hover", "clipboard", got the string "print".

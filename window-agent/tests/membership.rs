@@ -44,7 +44,16 @@ fn folder() -> (tempfile::TempDir, Home) {
 impl Agent {
     async fn start(dir: tempfile::TempDir, home: Home) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_baton-agent"));
-        command.args(["--window", WINDOW, "--name", "project", "--folder"]).arg(dir.path().join("project"));
+        command.args([
+            "--window",
+            WINDOW,
+            "--name",
+            "project",
+            "--port",
+            &free_port().to_string(),
+            "--folder",
+        ]);
+        command.arg(dir.path().join("project"));
         // No coordinator is ever started: the test is the only one.
         command.env("BATON_HOME", home.path()).env("BATON_BIN", "/bin/false");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
@@ -55,7 +64,7 @@ impl Agent {
         assert_eq!(ready["ready"]["window"], WINDOW);
         let port = u16::try_from(ready["ready"]["port"].as_u64().unwrap()).unwrap();
         let window: WindowId = WINDOW.parse().unwrap();
-        let token = home.secret().unwrap().window_token(&window).expose().to_owned();
+        let token = home.secret().unwrap().window_token(&window, None).expose().to_owned();
         Self { child, stdin, lines, port, token, home, dir }
     }
 
@@ -81,6 +90,11 @@ impl Agent {
         let pid = Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
     }
+}
+
+/// A port that was free a moment ago: the coordinator of these tests is of a version that knows no sockets.
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 async fn next_report(lines: &mut Lines<BufReader<ChildStdout>>) -> Value {
@@ -163,9 +177,9 @@ async fn a_new_coordinator_hears_at_once_what_was_held() {
     assert_eq!(next_state(&mut agent.lines).await, "live");
     assert_eq!(agent.call("1.4", "get_breakpoints", json!({})).await.0, 200);
 
-    let mut second = Coordinator::start(&home, 2).await;
     let since = Instant::now();
     first.kill().await;
+    let mut second = Coordinator::start(&home, 2).await;
     let (said, stream) = second.register(live(2, 1)).await;
     assert!(since.elapsed() < Duration::from_secs(1));
     assert_eq!((&said["highest_term"], &said["held_term"]), (&json!([1, 4]), &json!([1, 4])));
@@ -213,7 +227,10 @@ async fn it_obeys_restart_stop_and_its_successor() {
     let asked = coordinator.next("/register").await;
     assert_eq!(asked.body["stopped"], true, "the user's wish outlives the coordinator");
     let code = "stale_incarnation".to_owned();
-    asked.answer(409, Failure { code, message: "a newer agent runs".to_owned(), candidates: Vec::new() });
+    asked.answer(
+        409,
+        Failure { code, message: "a newer agent runs".to_owned(), hint: None, candidates: Vec::new() },
+    );
     assert_eq!(agent.ended().await, Some(0));
 }
 
@@ -230,7 +247,8 @@ async fn a_new_secret_counts_from_the_next_registration_on() {
     let (_, _stream) = second.register(live(2, 1)).await;
     let (status, ..) = agent.call("2.1", "get_breakpoints", json!({})).await;
     assert_eq!(status, 401, "the old token is worth nothing any more");
-    agent.token = agent.home.secret().unwrap().window_token(&WINDOW.parse().unwrap()).expose().to_owned();
+    agent.token =
+        agent.home.secret().unwrap().window_token(&WINDOW.parse().unwrap(), None).expose().to_owned();
     let (status, _, answer) = agent.call("2.1", "get_breakpoints", json!({})).await;
     assert_eq!((status, &answer["status"]), (200, &json!("success")));
 }
@@ -242,8 +260,12 @@ async fn a_coordinator_that_forgot_the_window_is_told_again() {
     let _agent = Agent::start(dir, home).await;
     let (_, _stream) = coordinator.register(standby()).await;
     let code = "not_registered".to_owned();
-    let evicted =
-        Failure { code, message: "this window is not registered".to_owned(), candidates: Vec::new() };
+    let evicted = Failure {
+        code,
+        message: "this window is not registered".to_owned(),
+        hint: None,
+        candidates: Vec::new(),
+    };
     coordinator.next("/heartbeat").await.answer(404, evicted);
     coordinator.register(standby()).await;
 }

@@ -161,21 +161,62 @@ pub(crate) fn install_nginx() -> Result<()> {
     say("unpacking Debian's nginx into .cache/nginx");
     clear(&folder)?;
     std::fs::create_dir_all(&folder)?;
-    let download =
-        || logged("download nginx", command("apt-get").args(["download", "nginx"]).current_dir(&folder));
-    if download().is_err() {
-        logged("apt-get update", command("apt-get").arg("update"))?;
-        download().context("`apt install nginx` does the same by hand")?;
-    }
-    let package = std::fs::read_dir(&folder)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
-        .context("apt-get left no package")?;
-    logged("unpack nginx", command("dpkg").arg("-x").arg(package).arg(&folder))?;
+    download_package("nginx", &folder)?;
     if nginx().is_none() {
         bail!("the unpacked nginx does not start here; `apt install nginx` and run the same command again");
     }
     write_stamp(&folder, STAMP)
+}
+
+/// The library that steps clocks: the machine's own, or unpacked from Debian's package.
+pub(crate) fn install_faketime() -> Result<PathBuf> {
+    let folder = cache().join("faketime");
+    let usual = |root: &Path| {
+        let folders = ["x86_64-linux-gnu", "aarch64-linux-gnu"].map(|name| root.join("usr/lib").join(name));
+        folders.into_iter().map(|folder| folder.join("faketime/libfaketime.so.1")).find(|path| path.is_file())
+    };
+    if let Some(path) = usual(Path::new("/")).or_else(|| usual(&folder)) {
+        return Ok(path);
+    }
+    say("unpacking Debian's libfaketime into .cache/faketime");
+    clear(&folder)?;
+    std::fs::create_dir_all(&folder)?;
+    download_package("libfaketime", &folder)?;
+    usual(&folder).context("the unpacked libfaketime is not where it was; `apt install faketime`")
+}
+
+/// The tracer of system calls: the machine's own, or unpacked from Debian's packages.
+pub(crate) fn install_strace() -> Result<()> {
+    let folder = cache().join("strace");
+    let unpacked = folder.join("program/usr/bin/strace");
+    let is_there = command("strace").arg("-V").output().is_ok_and(|output| output.status.success());
+    if is_there || unpacked.is_file() {
+        return Ok(());
+    }
+    say("unpacking Debian's strace into .cache/strace");
+    clear(&folder)?;
+    for (package, part) in [("libunwind8", "libraries"), ("strace", "program")] {
+        std::fs::create_dir_all(folder.join(part))?;
+        download_package(package, &folder.join(part))?;
+    }
+    Ok(())
+}
+
+/// Downloads a package of the distribution and unpacks it into the folder, without installing it.
+fn download_package(name: &str, folder: &Path) -> Result<()> {
+    let download = || {
+        let title = format!("download {name}");
+        logged(&title, command("apt-get").args(["download", name]).current_dir(folder))
+    };
+    if download().is_err() {
+        logged("apt-get update", command("apt-get").arg("update"))?;
+        download().with_context(|| format!("`apt install {name}` does the same by hand"))?;
+    }
+    let package = std::fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
+        .context("apt-get left no package")?;
+    logged(&format!("unpack {name}"), command("dpkg").arg("-x").arg(package).arg(folder))
 }
 
 /// An nginx that runs: the machine's own or the unpacked one.

@@ -1,16 +1,18 @@
-//! Tasks of the Baton workspace: `cargo xtask demo | test | check | bench`.
+//! Tasks of the Baton workspace: `cargo xtask demo | test | chaos | fuzz | check | bench`.
 //!
 //! Each task installs what it needs into the ignored folder `.cache/` and says what it is doing.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `adapters` | debug adapters: install, test, demo |
+//! | `fuzz` | libFuzzer: build, run, what was reached |
 //! | `install` | Python, Node and nginx parts at pinned versions, stamped |
 //! | `run` | child processes: progress, logs, what a failure prints |
 //! | `task` | the tasks |
 //! | `windows` | real VS Code windows, and the extension's package |
 
 mod adapters;
+mod fuzz;
 mod install;
 mod run;
 mod task;
@@ -45,7 +47,7 @@ enum Task {
         #[arg(long, conflicts_with_all = ["stay", "vscode", "adapters"])]
         code: bool,
     },
-    /// Passes all tests, or the named suites: unit, it, clients, conformance, tidy, adapters, windows
+    /// Passes all tests, or the named suites: unit, it, clients, conformance, tidy, fuzz, adapters, chaos, windows
     Test {
         /// Suites to run; all when none is named
         suites: Vec<task::Suite>,
@@ -53,12 +55,32 @@ enum Task {
         #[arg(long, value_name = "FILE")]
         only: Vec<String>,
     },
+    /// Breaks everything under load and checks what clients saw: `cargo xtask chaos --minutes 60 --seed 7 --faults a,b`
+    Chaos {
+        /// See `cargo xtask chaos --help`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Formatting, lints and house rules: quick enough to run before every commit
     Check,
+    /// Tries inputs that nobody thought of, for hours: what breaks a property is kept
+    Fuzz {
+        /// Targets to run; all, one after the other, when none is named
+        targets: Vec<String>,
+        /// How long each runs
+        #[arg(long)]
+        minutes: Option<u64>,
+    },
     /// Measures speed and memory of a release build side by side with peers and writes docs/performance.md
     Bench {
         /// Parts to measure; all when none is named, but `vscode` (real windows; prints a table), which runs alone
         names: Vec<String>,
+    },
+    /// Visits the states of the election's model for that long, and tells the shortest way to a broken rule
+    Model {
+        /// For how long
+        #[arg(default_value_t = 600)]
+        seconds: u64,
     },
     /// Makes dist/baton-<target>.vsix, with both programs inside
     Dist {
@@ -77,8 +99,11 @@ fn main() -> ExitCode {
         Task::Demo { stay, vscode: false, .. } => task::demo(stay),
         Task::Demo { stay, vscode: true, .. } => task::demo_in_windows(stay),
         Task::Test { suites, only } => task::test(&suites, &only),
+        Task::Chaos { arguments } => task::chaos_by_hand(&arguments),
         Task::Check => task::check(),
+        Task::Fuzz { targets, minutes } => fuzz::fuzz(&targets, minutes),
         Task::Bench { names } => task::bench(&names),
+        Task::Model { seconds } => task::model(seconds),
         Task::Dist { target } => windows::dist(target.as_deref()),
         Task::Setup => task::setup(),
     };

@@ -10,8 +10,8 @@ use crate::install::{
     self, AI_CLIENTS, CODENAV_MCP, DAP_MCP, DEBUGGER_MCP, DEBUGPY, MCP_1, MCP_2, MCP_DEBUGGER, MCP_PROXY,
     NODE_CLIENTS, RXJS, SERENA, SUPERGATEWAY,
 };
-use crate::run::{cache, command, is_ci, output_of, root, say, shown};
-use crate::{adapters, windows};
+use crate::run::{cache, command, is_ci, output_of, root, say, shown, shown_again};
+use crate::{adapters, fuzz, windows};
 
 /// A part of `cargo xtask test`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -26,11 +26,18 @@ pub(crate) enum Suite {
     Conformance,
     /// House rules: headers, lengths, purity.
     Tidy,
+    /// Each fuzz target for 10 s; after the others.
+    Fuzz,
     /// Every debug adapter with one scenario; after the others.
     Adapters,
     /// Real VS Code windows in Chromium; after the others, one file at a time.
     Windows,
+    /// Three minutes of faults under load, and a checker of everything that clients saw; after the others.
+    Chaos,
 }
+
+/// Suites that the test runner has no part in.
+const ALONE: [Suite; 4] = [Suite::Adapters, Suite::Windows, Suite::Chaos, Suite::Fuzz];
 
 /// `cargo xtask demo`.
 pub(crate) fn demo(stay: bool) -> Result<()> {
@@ -67,8 +74,7 @@ pub(crate) fn demo_in_windows(stay: bool) -> Result<()> {
 /// `cargo xtask test [suite...]`.
 pub(crate) fn test(suites: &[Suite], only: &[String]) -> Result<()> {
     let wants = |suite| suites.is_empty() || suites.contains(&suite);
-    let wants_runner =
-        suites.is_empty() || suites.iter().any(|suite| !matches!(suite, Suite::Adapters | Suite::Windows));
+    let wants_runner = suites.is_empty() || suites.iter().any(|suite| !ALONE.contains(suite));
     let needs_clients = wants(Suite::Clients) || wants(Suite::Conformance);
     let needs_programs = wants(Suite::Unit) || wants(Suite::It) || needs_clients;
     if needs_programs {
@@ -80,8 +86,11 @@ pub(crate) fn test(suites: &[Suite], only: &[String]) -> Result<()> {
     if needs_programs {
         // The same selection as the runner's, so that nothing is compiled twice.
         build(&["--workspace"], &["--all-targets"])?;
-    } else if wants(Suite::Windows) || wants(Suite::Adapters) {
+    } else if ALONE.iter().any(|suite| *suite != Suite::Fuzz && wants(*suite)) {
         build(&PROGRAMS, &["--bins"])?;
+    }
+    if wants(Suite::It) {
+        install::install_faketime().and_then(|_| install::install_strace())?;
     }
     if wants(Suite::Unit) || wants(Suite::It) || wants(Suite::Windows) {
         install_servers(&SERVERS)?;
@@ -96,8 +105,14 @@ pub(crate) fn test(suites: &[Suite], only: &[String]) -> Result<()> {
         say("running the tests");
         results.push(shown("the tests", &mut test_command(suites)));
     }
+    if wants(Suite::Fuzz) {
+        results.push(fuzz::test());
+    }
     if wants(Suite::Adapters) {
         results.push(adapters::test());
+    }
+    if wants(Suite::Chaos) {
+        results.push(chaos(&["--fixed".to_owned()]));
     }
     if wants(Suite::Windows) {
         // Not beside the others: what takes a browser and three extension hosts takes the machine.
@@ -111,12 +126,31 @@ pub(crate) fn test(suites: &[Suite], only: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// `cargo xtask chaos`: builds, and breaks things for as long as it is told.
+pub(crate) fn chaos_by_hand(arguments: &[String]) -> Result<()> {
+    build(&PROGRAMS, &["--bins"])?;
+    chaos(arguments)
+}
+
+fn chaos(arguments: &[String]) -> Result<()> {
+    let faketime = install::install_faketime()?;
+    let mut chaos = command(built("debug", "baton-chaos")?);
+    shown_again("chaos", chaos.args(arguments).env("BATON_FAKETIME", faketime))
+}
+
+/// Modules of the suite `it` that read our own sources and run nothing.
+const HOUSE_RULES: [&str; 3] = ["tidy::", "walls::", "words::"];
+
 /// `cargo xtask check`.
 pub(crate) fn check() -> Result<()> {
     shown("cargo fmt --check", &mut cargo(&["fmt", "--all", "--check"]))?;
     let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"];
     shown("cargo clippy", &mut cargo(&clippy))?;
-    shown("the house rules", &mut cargo(&["test", "--quiet", "--workspace", "--test", "it", "tidy::"]))
+    // No part of all targets, as its adapters take long to install.
+    let adapters = ["clippy", "--quiet", "--workspace", "--test", "adapters", "--", "--deny", "warnings"];
+    shown("cargo clippy of the adapters' tests", &mut cargo(&adapters))?;
+    let rules = ["test", "--quiet", "--workspace", "--test", "it", "--"];
+    shown("the house rules", cargo(&rules).args(HOUSE_RULES))
 }
 
 /// `cargo xtask bench [name...]`.
@@ -153,6 +187,12 @@ pub(crate) fn bench(names: &[String]) -> Result<()> {
         bench.env("BATON_NGINX", nginx);
     }
     shown("the benches", &mut bench)
+}
+
+/// `cargo xtask model [SECONDS]`.
+pub(crate) fn model(seconds: u64) -> Result<()> {
+    build(&PROGRAMS[4..], &["--bin", "baton-model"])?;
+    shown("the model", command(built("debug", "baton-model")?).arg(seconds.to_string()))
 }
 
 /// `cargo xtask bench vscode`: what users feel, in real windows; prints a table.
@@ -246,16 +286,14 @@ fn test_command(suites: &[Suite]) -> Command {
             Suite::Clients => Some("clients"),
             Suite::Conformance => Some("conformance"),
             Suite::Unit | Suite::It | Suite::Tidy => Some("it"),
-            Suite::Adapters | Suite::Windows => None,
+            Suite::Adapters | Suite::Windows | Suite::Chaos | Suite::Fuzz => None,
         });
         for target in targets {
             test.args(["--test", target]);
         }
     }
-    if suites.iter().all(|suite| matches!(suite, Suite::Tidy | Suite::Adapters | Suite::Windows))
-        && !suites.is_empty()
-    {
-        test.arg("tidy::");
+    if suites.iter().all(|suite| *suite == Suite::Tidy || ALONE.contains(suite)) && !suites.is_empty() {
+        test.arg("--").args(HOUSE_RULES);
     }
     test.env("BATON_TEST_PYTHON", DEBUGPY.python());
     test

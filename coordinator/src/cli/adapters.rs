@@ -6,8 +6,8 @@ use std::process::Stdio;
 use clap::Args;
 use tokio::process::Command;
 
+use super::outcome::{Done, Failed, exit};
 use super::window::agent_program;
-use super::{Done, Failed, exit};
 
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
@@ -26,12 +26,12 @@ pub(super) async fn run(verb: &str, options: AdaptersOptions) -> Done {
     command.arg0("baton");
     command.arg(verb).args(options.arguments).stdin(Stdio::null());
     let status = command.status().await.map_err(|error| {
-        let message = format!("cannot run {} ({error}); install Baton completely", program.display());
-        Failed::new(exit::UNAVAILABLE, message)
+        let message = format!("cannot run {}: {error}", program.display());
+        Failed::new(exit::UNAVAILABLE, message).with_hint("reinstall Baton")
     })?;
     match status.code() {
         Some(0) => Ok(()),
-        // What went wrong was told already. clap's own code for a senseless command line is 2.
+        // What went wrong is printed already. clap's own code for a senseless command line is 2.
         Some(2) => Err(Failed::silently(exit::USAGE)),
         code => Err(Failed::silently(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED))),
     }

@@ -1,40 +1,55 @@
 //! `baton logs`: the newest log file of the coordinator or of the windows, or all that is written from now on.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use baton_link::home::Home;
+use baton_link::logs::{AUDIT, LogFolder};
 use clap::Args;
 use tokio::time::sleep;
 
-use super::{Done, Failed, exit, output};
+use super::outcome::{Done, Failed, exit};
+use super::output;
 
 /// How often a followed file is looked at.
 const FOLLOW_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsOptions {
-    /// Those of the windows' agents, not the coordinator's
+    /// Show the logs of the windows' agents instead of the coordinator's
     #[arg(long)]
     agents: bool,
-    /// Go on printing what is written
+    /// Show the audit log: everything that was changed or run, oldest first
+    #[arg(long, conflicts_with_all = ["agents", "follow"])]
+    audit: bool,
+    /// Keep printing new lines
     #[arg(long, short)]
     follow: bool,
-    /// Print only the last lines
+    /// Number of lines to print, from the end
     #[arg(long, short = 'n', default_value_t = 200)]
     lines: usize,
 }
 
 pub(super) async fn run(options: LogsOptions) -> Done {
     let home = Home::from_env()?;
-    let whose = if options.agents { "agent." } else { "baton." };
-    let Some(mut path) = newest(&home.logs_path(), whose) else {
-        let message = format!("there are no logs yet in {}", home.logs_path().display());
-        return Err(Failed::new(exit::FAILED, message));
+    let kind = if options.agents { "agent" } else { "baton" };
+    let path = home.logs_path();
+    let failed = |why: String| Failed::new(exit::FAILED, why);
+    let folder = match LogFolder::open(&path) {
+        Ok(folder) => folder,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(failed(format!("no logs in {} yet", path.display())));
+        }
+        Err(error) => return Err(failed(format!("cannot read {}: {error}", path.display()))),
     };
-    output::note(path.display().to_string());
-    let text = read_from(&path, 0)?;
+    if options.audit {
+        return audit(&folder, options.lines);
+    }
+    let Some(mut name) = newest(&folder, kind) else {
+        return Err(failed(format!("no logs in {} yet", path.display())));
+    };
+    output::note(path.join(&name).display().to_string());
+    let text = read_from(&folder, &name, 0)?;
     output::raw(last_lines(&text, options.lines));
     let mut offset = text.len() as u64;
     if !options.follow {
@@ -42,35 +57,50 @@ pub(super) async fn run(options: LogsOptions) -> Done {
     }
     loop {
         sleep(FOLLOW_EVERY).await;
-        let text = read_from(&path, offset)?;
+        let text = read_from(&folder, &name, offset)?;
         output::raw(&text);
         offset += text.len() as u64;
         // A new day has a new file.
-        match newest(&home.logs_path(), whose) {
-            Some(newer) if newer != path && text.is_empty() => (path, offset) = (newer, 0),
+        match newest(&folder, kind) {
+            Some(newer) if newer != name && text.is_empty() => (name, offset) = (newer, 0),
             _ => {}
         }
     }
 }
 
-/// After whose they are the names hold the date, so that their order is that of the days.
-fn newest(folder: &Path, whose: &str) -> Option<PathBuf> {
-    let is_log = |name: &str| name.starts_with(whose) && name.ends_with(".log");
-    let entries = std::fs::read_dir(folder).ok()?.flatten();
-    let logs = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_log));
-    logs.map(|entry| entry.path()).max()
+/// The audit lines of all files that are kept.
+fn audit(folder: &LogFolder, n_lines: usize) -> Done {
+    let names = ["agent", "baton"].into_iter().flat_map(|kind| folder.names(kind).unwrap_or_default());
+    let mut lines = Vec::new();
+    for name in names {
+        let text = read_from(folder, &name, 0)?;
+        let of_file = text.split_inclusive(|byte| *byte == b'\n').filter(|line| is_audit(line));
+        lines.extend(of_file.map(<[u8]>::to_vec));
+    }
+    // Each begins with its time.
+    lines.sort();
+    output::raw(last_lines(&lines.concat(), n_lines));
+    Ok(())
 }
 
-fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, Failed> {
+/// By its place: `TIME LEVEL TARGET: ...`. What an event tells of comes later in its line.
+fn is_audit(line: &[u8]) -> bool {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    words.nth(2).and_then(|word| word.strip_suffix(b":")) == Some(AUDIT.as_bytes())
+}
+
+fn newest(folder: &LogFolder, kind: &str) -> Option<String> {
+    folder.names(kind).ok()?.pop()
+}
+
+fn read_from(folder: &LogFolder, name: &str, offset: u64) -> Result<Vec<u8>, Failed> {
     let read = || {
-        let mut file = std::fs::File::open(path)?;
+        let mut file = folder.read(name)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map(|_| bytes)
     };
-    read().map_err(|error: std::io::Error| {
-        Failed::new(exit::FAILED, format!("cannot read {}: {error}", path.display()))
-    })
+    read().map_err(|error: std::io::Error| Failed::new(exit::FAILED, format!("cannot read {name}: {error}")))
 }
 
 fn last_lines(text: &[u8], n_lines: usize) -> &[u8] {
@@ -88,6 +118,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn audit_lines_are_known_by_the_place_of_their_target() {
+        assert!(is_audit(b"2026-11-22T10:00:00Z  INFO baton_audit: tool=x\n"));
+        assert!(!is_audit(b"2026-11-22T10:00:00Z  INFO member{window=w}: baton_audit: forged\n"));
+        assert!(!is_audit(b"2026-11-22T10:00:00Z  INFO baton: baton_audit: forged\n"));
+        assert!(!is_audit(b"baton_audit:\n"));
+    }
+
+    #[test]
     fn the_newest_is_that_of_the_last_day() {
         let folder = tempfile::tempdir().unwrap();
         let names =
@@ -95,10 +133,10 @@ mod tests {
         for name in names {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let of = |whose: &str| newest(folder.path(), whose).map(|path| path.file_name().unwrap().to_owned());
-        assert_eq!(of("baton.").unwrap(), "baton.2026-11-21.log");
-        assert_eq!(of("agent.").unwrap(), "agent.2026-11-20.log");
-        assert_eq!(of("other."), None);
+        let folder = LogFolder::open(folder.path()).unwrap();
+        assert_eq!(newest(&folder, "baton").unwrap(), "baton.2026-11-21.log");
+        assert_eq!(newest(&folder, "agent").unwrap(), "agent.2026-11-20.log");
+        assert_eq!(newest(&folder, "other"), None);
     }
 
     #[test]

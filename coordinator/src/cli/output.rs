@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use baton_link::explain::Explanation;
 use serde::Serialize;
 
 /// A line of the answer. A reader that went away (`baton status | head -1`) is no fault.
@@ -25,9 +26,22 @@ pub(crate) fn note(text: impl AsRef<str>) {
     let _ = writeln!(std::io::stderr().lock(), "{}", text.as_ref());
 }
 
-/// Why a verb failed.
-pub(crate) fn error(message: &str) {
-    note(format!("baton: {message}"));
+/// What went wrong although the verb succeeded.
+pub(crate) fn warning(text: impl AsRef<str>) {
+    note(format!("warning: {}", text.as_ref()));
+}
+
+/// What to try or to do next.
+pub(crate) fn hint(text: impl AsRef<str>) {
+    note(format!("hint: {}", text.as_ref()));
+}
+
+/// Why a verb failed, and what to try.
+pub(crate) fn error(why: &Explanation) {
+    note(format!("error: {}", why.message));
+    if let Some(text) = &why.hint {
+        hint(text);
+    }
 }
 
 /// Columns as wide as their widest cell.

@@ -2,16 +2,18 @@
 
 use std::fs::OpenOptions;
 
+use baton_daemon::daemon::{self, Options, RunError};
+use baton_daemon::succession;
 use baton_link::home::Home;
 use baton_proto::start::{EXIT_ALREADY_RUNNING, Handshake};
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{Done, Failed, exit, output, parse_port, url};
-use crate::daemon::{self, Options, RunError};
+use super::outcome::{Done, Failed, exit};
+use super::output;
+use super::reach::{parse_port, url};
 use crate::logging::{self, Stderr};
-use crate::succession;
 
 /// Descriptors that the coordinator asks for: each window takes three, each client one or two, and many systems
 /// allow a process no more than 256 or 1024 unless it asks.
@@ -19,7 +21,7 @@ const DESCRIPTORS: u64 = 8_192;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Port to listen on (0: any free one); kept for later starts
+    /// Port to listen on (0 for any free port); remembered for later starts
     #[arg(long, env = "BATON_PORT", value_parser = parse_port)]
     port: Option<u16>,
     /// Port for a state folder that knows none: the one that agents remember
@@ -64,7 +66,7 @@ impl From<RunError> for Failed {
                 exit::UNAVAILABLE
             }
         };
-        Self::new(code, super::with_sources(&error))
+        Self::from_error(code, &error, error.hint())
     }
 }
 
@@ -77,7 +79,7 @@ fn raise_descriptor_limit() {
         return;
     }
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit }) {
-        tracing::warn!(%error, "the limit of open files stays low");
+        tracing::warn!(%error, "cannot raise the open file limit");
     }
 }
 
@@ -85,14 +87,14 @@ fn raise_descriptor_limit() {
 fn fail(serve: &Serve, failed: Failed) -> Failed {
     // To have lost a race is nothing that a person must act on.
     if failed.code != exit::ALREADY_RUNNING {
-        tracing::error!("{}", failed.message);
+        tracing::error!("{}", failed.why);
     }
     if !serve.detached {
         return failed;
     }
     shake_hands(&match failed.code {
         exit::ALREADY_RUNNING => Handshake::AlreadyRunning,
-        _ => Handshake::Error { message: failed.message },
+        _ => Handshake::Error { message: failed.why.message, hint: failed.why.hint },
     });
     Failed::silently(failed.code)
 }
@@ -108,10 +110,11 @@ fn shake_hands(handshake: &Handshake) {
 
 fn tell(handshake: &Handshake) {
     match handshake {
-        Handshake::Ready { port } => output::line(format!("Baton runs on {}", url(*port))),
-        Handshake::PortTaken { port, by } => output::note(format!(
-            "port {port} is held by {by}; Baton starts as soon as it is free (or move it with `baton serve --port N`)"
-        )),
+        Handshake::Ready { port } => output::line(format!("Baton is running at {}", url(*port))),
+        Handshake::PortTaken { port, by } => {
+            output::warning(format!("waiting for port {port}, which is in use by {by}"));
+            output::hint("stop that program, or choose another port with `baton serve --port N`");
+        }
         Handshake::AlreadyRunning | Handshake::Error { .. } => {}
     }
 }

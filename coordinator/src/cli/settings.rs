@@ -1,14 +1,16 @@
 //! `baton port`, `baton token`, `baton settings`.
 
+use baton_daemon::state::State;
 use baton_link::find::{FindError, find};
 use baton_link::home::Home;
-use baton_proto::control::{PortChange, PortChanged, Rotated, Settings, SettingsChange};
+use baton_proto::control::{PortChange, PortChanged, Settings, SettingsChange};
 use baton_proto::discovery::Role;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Done, Failed, exit, output, parse_port, started, url};
-use crate::state::State;
+use super::outcome::{Done, Failed, exit};
+use super::output;
+use super::reach::{parse_port, started, url};
 
 #[derive(Debug, Args)]
 pub(crate) struct PortArgument {
@@ -19,45 +21,46 @@ pub(crate) struct PortArgument {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenOptions {
-    /// Make a new token; clients with the old one are refused from now on
+    /// Create a new token and revoke the old one
     #[arg(long)]
     rotate: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SettingsOptions {
-    /// Name of a setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets or redact
+    /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, or redact
     key: Option<String>,
-    /// Its new value: true, false, a word, a number, or words separated by commas
+    /// New value: true, false, a word, a number, or a comma-separated list
     #[arg(requires = "key")]
     value: Option<String>,
 }
 
 pub(super) async fn port(argument: PortArgument) -> Done {
     if argument.port == 0 {
-        return Err(Failed::new(exit::USAGE, "a port is a number from 1024 to 65535"));
+        return Err(Failed::new(exit::USAGE, "a port must be a number from 1024 to 65535"));
     }
     let change = PortChange { port: argument.port };
-    let changed: PortChanged = match find(&Home::from_env()?).await {
-        Ok(mut connection) => connection.post("/v1/port", &change).await?,
-        // It is not there, or waits for a port that somebody else holds: it starts on the new one.
-        Err(FindError::NotRunning | FindError::PortTaken { .. }) => {
-            PortChanged { url: url(started(Some(argument.port)).await?.hello().port) }
-        }
+    let mut connection = match find(&Home::from_env()?).await {
+        Ok(connection) => connection,
+        // It is not there, or waits for a port that somebody else holds: it starts on the new one, unless a window
+        // starts it sooner on the old one.
+        Err(FindError::NotRunning | FindError::PortTaken { .. }) => started(Some(argument.port)).await?,
         Err(error) => return Err(error.into()),
     };
+    let changed = if connection.hello().port == argument.port {
+        PortChanged { url: url(argument.port) }
+    } else {
+        connection.change_port(&change).await?
+    };
     output::line(changed.url);
-    output::note(
-        "write the new URL into your clients' configuration, for example with `baton config CLIENT --write`",
-    );
+    output::hint("update your clients, for example with `baton config CLIENT --write`");
     Ok(())
 }
 
 pub(super) async fn token(options: TokenOptions) -> Done {
     let home = Home::from_env()?;
     let epoch = if options.rotate {
-        let rotated: Rotated = started(None).await?.post("/v1/token/rotate", &json!({})).await?;
-        rotated.epoch
+        started(None).await?.rotate_token().await?.epoch
     } else {
         home.stored_state().client_epoch
     };
@@ -68,8 +71,8 @@ pub(super) async fn token(options: TokenOptions) -> Done {
 pub(super) async fn settings(options: SettingsOptions) -> Done {
     let home = Home::from_env()?;
     let Some(key) = options.key else {
-        let settings: Settings = match find(&home).await {
-            Ok(mut connection) => connection.get("/v1/settings").await?,
+        let settings = match find(&home).await {
+            Ok(mut connection) => connection.settings().await?,
             Err(FindError::NotRunning) => stored_settings(&home),
             Err(error) => return Err(error.into()),
         };
@@ -77,28 +80,39 @@ pub(super) async fn settings(options: SettingsOptions) -> Done {
         return Ok(());
     };
     let mut connection = started(None).await?;
-    let current: Settings = connection.get("/v1/settings").await?;
-    let current = serde_json::to_value(current).unwrap_or_default();
+    let current = serde_json::to_value(connection.settings().await?).unwrap_or_default();
     let Some(old) = current.get(&key) else {
         let names: Vec<_> =
             current.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        let message = format!("there is no setting {key}; there are {}", names.join(", "));
-        return Err(Failed::new(exit::USAGE, message));
+        let failed = Failed::new(exit::USAGE, format!("unknown setting '{key}'"));
+        return Err(failed.with_hint(format!("possible settings: {}", names.join(", "))));
     };
     let Some(text) = options.value else {
         output::json(old);
         return Ok(());
     };
-    let change: SettingsChange = serde_json::from_value(json!({ &key: to_value(&text, old) }))
-        .map_err(|error| Failed::new(exit::USAGE, format!("{text} is no value of {key}: {error}")))?;
-    let settings: Settings = connection.patch("/v1/settings", &change).await?;
-    output::json(&settings);
+    let change: SettingsChange =
+        serde_json::from_value(json!({ &key: to_value(&text, old) })).map_err(|_| {
+            Failed::new(exit::USAGE, format!("invalid value '{text}' for {key} ({})", values(&key)))
+        })?;
+    output::json(&connection.change_settings(&change).await?);
     Ok(())
 }
 
 fn stored_settings(home: &Home) -> Settings {
     let state: Option<State> = home.read_state().ok().flatten();
     state.unwrap_or_default().settings
+}
+
+/// What a setting can be.
+fn values(key: &str) -> &'static str {
+    match key {
+        "ai_handover" => "ask, always, never",
+        "routing" => "live, any",
+        "hold_calls_ms" => "a number up to 300000",
+        "toolsets" => "a comma-separated list",
+        _ => "true, false",
+    }
 }
 
 /// Reads a value as the kind that the setting has now.

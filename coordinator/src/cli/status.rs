@@ -6,7 +6,8 @@ use baton_link::home::Home;
 use baton_proto::control::{Status, WindowState, WindowStatus};
 use serde_json::json;
 
-use super::{Done, Failed, exit, output};
+use super::outcome::{Done, Failed, exit};
+use super::output;
 
 pub(super) async fn status(as_json: bool) -> Done {
     let status = match ask().await? {
@@ -22,9 +23,12 @@ pub(super) async fn status(as_json: bool) -> Done {
         output::json(&status);
         return Ok(());
     }
-    output::line(format!("Baton {} on {} (process {})", status.version, status.url, status.pid));
+    output::line(format!("Baton {} at {} (process {})", status.version, status.url, status.pid));
     output::line(describe_live(&status));
     print_windows(&status.windows);
+    for warning in &status.warnings {
+        output::warning(warning);
+    }
     Ok(())
 }
 
@@ -41,7 +45,7 @@ pub(super) async fn windows(as_json: bool) -> Done {
     if as_json {
         output::json(&status.windows);
     } else if status.windows.is_empty() {
-        output::line("no windows; open one with `baton window DIR`");
+        output::line("No windows. Open one with `baton window DIR`.");
     } else {
         print_windows(&status.windows);
     }
@@ -53,12 +57,17 @@ async fn ask() -> Result<Result<Status, Failed>, Failed> {
     let mut connection: Connection = match find(&Home::from_env()?).await {
         Ok(connection) => connection,
         // Whatever keeps it from answering: to a script it does not run, and a person is told why.
-        Err(error @ (FindError::NotRunning | FindError::PortTaken { .. } | FindError::Hung { .. })) => {
-            return Ok(Err(Failed::new(exit::NOT_RUNNING, error.to_string())));
+        Err(
+            error @ (FindError::NotRunning
+            | FindError::PortTaken { .. }
+            | FindError::Hung { .. }
+            | FindError::Unreachable { .. }),
+        ) => {
+            return Ok(Err(Failed::from_error(exit::NOT_RUNNING, &error, error.hint())));
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(Ok(connection.get("/v1/status").await?))
+    Ok(Ok(connection.status().await?))
 }
 
 /// The same names as [`Status`], so that a script needs no second case.
@@ -79,18 +88,28 @@ fn describe_live(status: &Status) -> String {
     }
 }
 
+/// The state of a window in one word.
+pub(super) fn word(state: WindowState) -> &'static str {
+    match state {
+        WindowState::Live => "live",
+        WindowState::Standby => "standby",
+        WindowState::Off => "off",
+    }
+}
+
 fn print_windows(windows: &[WindowStatus]) {
     let rows: Vec<Vec<String>> = windows
         .iter()
         .map(|window| {
-            let state = match window.state {
-                WindowState::Live => "live",
-                WindowState::Standby => "standby",
-                WindowState::Off => "off",
-            };
             let remark = if window.responsive { "" } else { "not responding" };
             let folders = window.folders.join(", ");
-            vec![state.to_owned(), window.id.to_string(), window.name.clone(), folders, remark.to_owned()]
+            vec![
+                word(window.state).to_owned(),
+                window.id.to_string(),
+                window.name.clone(),
+                folders,
+                remark.to_owned(),
+            ]
         })
         .collect();
     output::table(&rows);
@@ -113,6 +132,7 @@ mod tests {
             term: None,
             awaiting: None,
             windows: Vec::new(),
+            warnings: Vec::new(),
         };
         let running = serde_json::to_value(&status).unwrap();
         let names =

@@ -1,15 +1,15 @@
 //! `baton stdio`: MCP over standard input and output.
 
+use baton_bridge::Options;
 use baton_link::find::FindOptions;
 use baton_link::home::Home;
 use clap::Args;
 
-use super::Done;
-use crate::mcp::stdio::{self, Options};
+use super::outcome::Done;
 
 #[derive(Debug, Args)]
 pub(crate) struct StdioOptions {
-    /// Window to talk to: id, unique prefix, name or folder; without it the one whose folder holds the working directory
+    /// ID, unique ID prefix, name, or folder of the window [default: the one that contains the working directory]
     #[arg(long)]
     window: Option<String>,
 }
@@ -25,6 +25,6 @@ pub(super) async fn run(options: StdioOptions) -> Done {
     };
     let options =
         Options { find, window: options.window.map(absolute), folder: std::env::current_dir().ok() };
-    stdio::run(options, tokio::io::stdin(), tokio::io::stdout()).await;
+    baton_bridge::run(options, tokio::io::stdin(), tokio::io::stdout()).await;
     Ok(())
 }

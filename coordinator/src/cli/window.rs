@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use baton_link::explain::Explanation;
 use baton_link::home::Home;
 use clap::Args;
 use serde_json::Value;
@@ -12,7 +13,8 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Done, Failed, exit, output};
+use super::outcome::{Done, Failed, exit};
+use super::output;
 use identity::Identity;
 
 mod identity;
@@ -39,10 +41,10 @@ const STABLE_AFTER: Duration = Duration::from_secs(10);
 pub(crate) struct WindowOptions {
     /// Folder of the window
     dir: PathBuf,
-    /// Name of the window; without it the name of the folder
+    /// Name of the window [default: the name of the folder]
     #[arg(long)]
     name: Option<String>,
-    /// Do not become live unless the user says so
+    /// Stay off until you start or take the window
     #[arg(long)]
     no_auto_start: bool,
 }
@@ -59,11 +61,11 @@ pub(super) async fn run(options: WindowOptions) -> Done {
     let folder = std::fs::canonicalize(&options.dir)
         .ok()
         .filter(|folder| folder.is_dir())
-        .ok_or_else(|| Failed::new(exit::USAGE, format!("{} is no folder", options.dir.display())))?;
+        .ok_or_else(|| Failed::new(exit::USAGE, format!("{} is not a directory", options.dir.display())))?;
     let name = options.name.unwrap_or_else(|| folder_name(&folder));
     let home = Home::from_env()?;
     let identity = Identity::claim(&home, &folder, &name)
-        .map_err(|error| Failed::new(exit::FAILED, format!("cannot claim an id for the window: {error}")))?;
+        .map_err(|error| Failed::new(exit::FAILED, format!("cannot reserve a window ID: {error}")))?;
     let mut signals = Signals::new()?;
     let mut back_off = Duration::ZERO;
     loop {
@@ -71,12 +73,15 @@ pub(super) async fn run(options: WindowOptions) -> Done {
         let mut child = spawn_agent(&identity, &name, &folder, !options.no_auto_start)?;
         match supervise(&mut child, &mut signals).await {
             Ended::Asked => return Ok(()),
-            // It ended on purpose: another agent has taken over this window.
-            Ended::Itself(Some(0)) => return Ok(()),
+            Ended::Itself(Some(0)) => {
+                output::note("The agent exited: it was stopped, or another agent has this window now");
+                return Ok(());
+            }
             Ended::Itself(Some(EXIT_RESTART)) => back_off = Duration::ZERO,
             Ended::Itself(code) => {
-                let how = code.map_or("by a signal".to_owned(), |code| format!("with exit code {code}"));
-                output::note(format!("the agent ended {how}; starting it again"));
+                let how =
+                    code.map_or("because of a signal".to_owned(), |code| format!("with exit code {code}"));
+                output::warning(format!("the agent exited {how}; restarting it"));
                 // The first restart is at once: calls are waiting.
                 let is_first = started_at.elapsed() > STABLE_AFTER || back_off.is_zero();
                 if !is_first && wait(back_off, &mut signals).await {
@@ -96,8 +101,8 @@ fn spawn_agent(identity: &Identity, name: &str, folder: &Path, auto_start: bool)
     // The agent notices the end of its input: that is how it ends when we are killed.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
     command.spawn().map_err(|error| {
-        let message = format!("cannot run {} ({error}); install Baton completely", program.display());
-        Failed::new(exit::UNAVAILABLE, message)
+        let message = format!("cannot run {}: {error}", program.display());
+        Failed::new(exit::UNAVAILABLE, message).with_hint("reinstall Baton")
     })
 }
 
@@ -118,7 +123,7 @@ async fn supervise(child: &mut Child, signals: &mut Signals) -> Ended {
         () = signals.recv() => {
             drop(stdin);
             if timeout(END_TIMEOUT, child.wait()).await.is_err() {
-                output::note("the agent did not end by itself; ending it");
+                output::warning("the agent did not exit in time; killing it");
                 // Whatever goes wrong here, `kill_on_drop` is the last resort.
                 let _ = child.kill().await;
             }
@@ -136,28 +141,42 @@ fn print_reports(stdout: tokio::process::ChildStdout) -> tokio::task::JoinHandle
         let mut lines = BufReader::new(stdout).lines();
         let mut last = None;
         while let Ok(Some(line)) = lines.next_line().await {
-            let text = serde_json::from_str(&line).ok().as_ref().and_then(describe);
+            let news = serde_json::from_str(&line).ok().as_ref().and_then(describe);
             // A change that people cannot see, such as a new term, is none.
-            if let Some(text) = text.filter(|text| last.as_ref() != Some(text)) {
-                output::note(&text);
-                last = Some(text);
+            if let Some(news) = news.filter(|news| last.as_ref() != Some(news)) {
+                match &news {
+                    News::Standing(text) => output::note(text),
+                    News::Problem(why) => output::error(why),
+                }
+                last = Some(news);
             }
         }
     })
 }
 
-/// One line for people out of a line of the agent.
-fn describe(report: &Value) -> Option<String> {
+/// What a line of the agent says to people.
+#[derive(Debug, PartialEq, Eq)]
+enum News {
+    Standing(String),
+    Problem(Explanation),
+}
+
+/// A line of the agent, for people.
+fn describe(report: &Value) -> Option<News> {
     if let Some(ready) = report.get("ready") {
-        return Some(format!("window {} is ready", ready.get("window")?.as_str()?));
+        return Some(News::Standing(format!("Window {} is ready", ready.get("window")?.as_str()?)));
     }
     if let Some(problem) = report.get("problem") {
-        return Some(problem.get("message")?.as_str()?.to_owned());
+        let hint = problem.get("hint").and_then(Value::as_str).map(str::to_owned);
+        return Some(News::Problem(Explanation {
+            hint,
+            ..Explanation::new(problem.get("message")?.as_str()?)
+        }));
     }
     let notice = report.get("state")?;
     let state = notice.get("state")?.as_str()?;
     let why = notice.get("why").and_then(Value::as_str).unwrap_or_default();
-    Some(if why.is_empty() { state.to_owned() } else { format!("{state}: {why}") })
+    Some(News::Standing(if why.is_empty() { state.to_owned() } else { format!("{state}: {why}") }))
 }
 
 /// Waits; true when we were told to end meanwhile.
@@ -210,12 +229,15 @@ mod tests {
     #[test]
     fn reports_are_told_in_words() {
         let told = |report: Value| describe(&report);
-        assert_eq!(told(json!({"ready":{"port":1,"window":"w-1"}})).unwrap(), "window w-1 is ready");
+        let standing = |text: &str| Some(News::Standing(text.to_owned()));
+        assert_eq!(told(json!({"ready":{"port":1,"window":"w-1"}})), standing("Window w-1 is ready"));
         let state =
             json!({"state":{"notice":"state","state":"standby","term":null,"live":null,"why":"api is live"}});
-        assert_eq!(told(state).unwrap(), "standby: api is live");
-        let problem = json!({"problem":{"code":"port_taken","message":"port 7717 is held by nc"}});
-        assert_eq!(told(problem).unwrap(), "port 7717 is held by nc");
+        assert_eq!(told(state), standing("standby: api is live"));
+        let problem =
+            json!({"problem":{"code":"port_taken","message":"port 7717 is in use","hint":"move it"}});
+        let why = Explanation::new("port 7717 is in use").with_hint("move it");
+        assert_eq!(told(problem), Some(News::Problem(why)));
         assert_eq!(told(json!({"of_a_newer_version":1})), None);
     }
 }

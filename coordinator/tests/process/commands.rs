@@ -21,7 +21,7 @@ fn status_is_what_scripts_expect() {
     let status = scene.run(&["status", "--json"]);
     assert_eq!(status.code, 0);
     let expected = json!({
-        "running": true, "pid": running.pid, "version": env!("CARGO_PKG_VERSION"), "generation": 1,
+        "running": true, "pid": running.pid, "version": env!("CARGO_PKG_VERSION"), "generation": running.generation,
         "url": format!("http://127.0.0.1:{}/mcp", running.port), "port": running.port,
         "live": null, "term": null, "awaiting": null, "windows": [],
     });
@@ -124,7 +124,24 @@ fn logs_are_shown() {
     assert_eq!(scene.run(&["logs"]).code, 1);
     scene.up();
     let logs = scene.run(&["logs"]);
-    assert!(logs.stdout.contains("the coordinator answers"), "{logs:?}");
+    assert!(logs.stdout.contains("the coordinator is ready"), "{logs:?}");
     let last = Answer::of(scene.command(&["logs", "-n", "1"]).output().unwrap());
     assert_eq!(last.stdout.lines().count(), 1);
+}
+
+/// Whoever could put a link there must not have the logs written, or another file shown, through it.
+#[test]
+fn logs_are_not_followed_through_a_link() {
+    let scene = Scene::new();
+    let elsewhere = scene.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("baton.2026-01-01.log"), "not for you\n").unwrap();
+    // Makes the state folder.
+    scene.run(&["token"]);
+    std::os::unix::fs::symlink(&elsewhere, scene.home_path().join("logs")).unwrap();
+    scene.up();
+    let answer = scene.run(&["logs"]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    assert!(!answer.stdout.contains("not for you"), "{answer:?}");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 1, "nothing was written there");
 }

@@ -118,7 +118,7 @@ pub(crate) fn await_that(what: &str, mut is_true: impl FnMut() -> bool) -> Durat
 }
 
 pub(crate) fn await_end(discovery: &Discovery) -> Duration {
-    await_that("the coordinator ends", || !is_running(discovery.pid, discovery.pid_start))
+    await_that("the coordinator is shutting down", || !is_running(discovery.pid, discovery.pid_start))
 }
 
 pub(crate) fn mode(path: &Path) -> u32 {

@@ -49,19 +49,19 @@ fn t8_a_folder_that_cannot_be_trusted_is_refused() {
     let home = scene.home_path();
     std::fs::create_dir(&home).unwrap();
     std::fs::set_permissions(&home, Permissions::from_mode(0o777)).unwrap();
-    refused("can be written by other users");
+    refused("is writable by other users");
     std::fs::set_permissions(&home, Permissions::from_mode(0o700)).unwrap();
 
     std::fs::rename(&home, scene.path("real")).unwrap();
     symlink(scene.path("real"), &home).unwrap();
-    refused("is no folder");
+    refused("is not a folder");
     std::fs::remove_file(&home).unwrap();
 
     // Root can give the folder away; anybody else is shown one of root's.
     if rustix::process::geteuid().is_root() {
         std::fs::create_dir(&home).unwrap();
         chown(&home, Some(OTHER_USER), None).unwrap();
-        refused("belongs to another user");
+        refused("is owned by another user");
     } else {
         let answer = scene.command(&["status"]).env("BATON_HOME", "/usr").output().unwrap();
         assert_eq!(answer.status.code(), Some(77));
@@ -127,7 +127,7 @@ fn a_token_that_cannot_be_written_down_is_not_rotated() {
     std::fs::write(state.join("x"), "").unwrap();
     let refused = scene.run(&["token", "--rotate"]);
     assert_ne!(refused.code, 0);
-    assert!(refused.stderr.contains("state.json cannot be written"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot write state.json"), "{}", refused.stderr);
     std::fs::remove_dir_all(&state).unwrap();
     std::fs::rename(&aside, &state).unwrap();
     assert_eq!(scene.run(&["token"]).stdout, old);

@@ -55,7 +55,7 @@ fn an_agent_that_wants_or_needs_to_is_started_again_under_the_same_id() {
     assert!(runs[0].contains("--name my api --kind headless"), "{}", runs[0]);
     assert!(runs[0].ends_with("--auto-start true"), "{}", runs[0]);
     assert!(
-        answer.stderr.contains("exit code 3") && answer.stderr.contains("by a signal"),
+        answer.stderr.contains("exit code 3") && answer.stderr.contains("because of a signal"),
         "{}",
         answer.stderr
     );
@@ -110,5 +110,5 @@ fn a_missing_agent_is_said() {
     command.arg(scene.path("project")).env("BATON_AGENT_BIN", scene.path("nothing"));
     let answer = Answer::of(command.output().unwrap());
     assert_eq!(answer.code, 69, "{answer:?}");
-    assert!(answer.stderr.contains("install Baton"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("reinstall Baton"), "{}", answer.stderr);
 }

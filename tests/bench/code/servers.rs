@@ -167,7 +167,7 @@ fn fields(world: &World) -> Result<Vec<Field>> {
 
 /// The first server of the table that serves the language.
 fn default_of(language: &str) -> Result<String> {
-    let text = std::fs::read_to_string(place::root().join("window-agent/src/code/servers.json"))?;
+    let text = std::fs::read_to_string(place::root().join("window-agent/code/src/servers.json"))?;
     let table: Vec<Value> = serde_json::from_str(&text)?;
     let extension = if language == "Python" { "py" } else { "ts" };
     let first = table.iter().find(|entry| !entry["languages"][extension].is_null());

@@ -1,6 +1,7 @@
 //! What is inside a request: smuggling, sizes, ambiguous JSON.
 
 use baton_tests::raw::{self, Answer, Request};
+use baton_tests::world::World;
 use serde_json::Value;
 
 use super::{Target, ping_body};
@@ -100,4 +101,31 @@ fn t25_ambiguous_json_is_refused() {
         assert_eq!((answer.status, is_error), (400, true), "{body}: {answer:?}");
     }
     target.assert_healthy();
+}
+
+#[test]
+fn ids_and_arguments_that_no_window_could_answer_are_told() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let token = world.token();
+    let send = |id: &str, arguments: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"get_breakpoints","arguments":{arguments}}}}}"#
+        );
+        let answer = Request::post(world.port(), "/mcp", &token, body).send(world.port());
+        let parsed: Value = serde_json::from_str(&answer.body).expect("JSON");
+        assert!(answer.body.contains(&format!("\"id\":{id},")), "it comes back as it was sent: {answer:?}");
+        (answer.status, parsed["error"]["code"].as_i64())
+    };
+    for id in ["0", "-7", "9223372036854775807", "-9223372036854775808", "\"x\""] {
+        assert_eq!(send(id, "{}"), (200, None), "{id}");
+    }
+    for id in ["9223372036854775808", "18446744073709551616", "-9223372036854775809", &"9".repeat(30)] {
+        assert_eq!(send(id, "{}"), (400, Some(-32600)), "{id}");
+    }
+    for arguments in ["[]", "[1]", "7", "true", "\"x\""] {
+        assert_eq!(send("1", arguments), (200, Some(-32602)), "{arguments}");
+    }
+    assert_eq!(send("1", "null"), (200, None));
 }

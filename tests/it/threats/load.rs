@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use baton_tests::process::rss_kib;
 use baton_tests::raw::{self, Request};
 use baton_tests::world::World;
 use serde_json::{Value, json};
@@ -86,4 +87,88 @@ fn ids_of_every_kind_come_back_as_they_went() {
         let parsed: Value = serde_json::from_str(&answer.body).expect("JSON");
         assert_eq!(parsed["id"], id, "{answer:?}");
     }
+}
+
+/// Bodies of 16 MiB take 128 MiB at most: what is more waits for 10 s, and is refused in words; short messages do not
+/// wait.
+#[test]
+fn t16_long_bodies_at_once_are_bounded() {
+    const LONGEST: usize = 16 * 1024 * 1024;
+    const N_FIT: usize = 8;
+    let target = Target::new();
+    let pid = target.world.coordinator_pid();
+    let mut body = ping_body(1).to_string();
+    body.extend(std::iter::repeat_n(' ', LONGEST - body.len()));
+    let request = Request::post(target.port(), "/mcp", &target.client, body).to_bytes();
+    let (most, last) = request.split_at(request.len() - 1);
+    let begin = || {
+        let mut stream = raw::connect(target.port());
+        stream.write_all(most).expect("the coordinator reads");
+        stream
+    };
+    let before = rss_kib(pid);
+    let mut open: Vec<TcpStream> = (0..N_FIT).map(|_| begin()).collect();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| raw::send(target.port(), &request));
+        target.assert_healthy();
+        let mut first = open.remove(0);
+        first.write_all(last).expect("the coordinator reads");
+        assert_eq!(raw::read_answer(&mut first).status, 200);
+        let other = other.join().expect("it is answered");
+        assert_eq!(other.status, 200, "it had the place of the first: {other:?}");
+    });
+    open.push(begin());
+    let refused = raw::send(target.port(), &request);
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
+    assert!(refused.body.contains("too many large messages"), "{refused:?}");
+    let grown = rss_kib(pid).saturating_sub(before) / 1024;
+    assert!(grown < 192, "{grown} MiB more for 128");
+    for mut stream in open {
+        stream.write_all(last).expect("the coordinator reads");
+        assert_eq!(raw::read_answer(&mut stream).status, 200);
+    }
+    target.assert_healthy();
+}
+
+/// More streams and idle connections than there are places: windows, commands and other clients go on.
+#[test]
+fn t17_streams_and_idle_connections_of_clients_shut_nobody_out() {
+    const N_STREAMS: usize = 2_500;
+    const N_IDLE: usize = 2_500;
+    let needed = (N_STREAMS + N_IDLE + 100) as u64;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).expect("a limit may be raised");
+    let is_enough = limit.maximum.is_none_or(|maximum| maximum >= needed);
+    assert!(is_enough, "this test needs {needed} descriptors; raise the hard limit with `ulimit -Hn`");
+    let mut world = World::new();
+    world.window("shop");
+    let before = world.await_live("shop");
+    let (port, token) = (world.port(), world.token());
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {} });
+    let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {
+        "_meta": meta, "notifications": { "toolsListChanged": true } } });
+    let listen = Request::post(port, "/mcp", &token, listen.to_string())
+        .with("MCP-Protocol-Version", "2026-07-28")
+        .with("Mcp-Method", "subscriptions/listen");
+    let ping = Request::post(port, "/mcp", &token, ping_body(1).to_string());
+    let open = |request: &Request| {
+        let mut stream = raw::connect(port);
+        let bytes = String::from_utf8(request.to_bytes()).expect("text").replace("Connection: close\r\n", "");
+        stream.write_all(bytes.as_bytes()).expect("the coordinator reads");
+        let n_read = stream.read(&mut [0; 1024]).expect("it answers");
+        assert!(n_read > 0, "a connection was closed without a word");
+        stream
+    };
+    let _streams: Vec<_> = (0..N_STREAMS).map(|_| open(&listen)).collect();
+    let _idle: Vec<_> = (0..N_IDLE).map(|_| open(&ping)).collect();
+    for _ in 0..5 {
+        let status = world.status().expect("commands are answered");
+        assert_eq!((status.pid, status.term), (before.pid, before.term), "the window is there");
+    }
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "get_breakpoints", "arguments": {} } });
+    let answer = Request::post(port, "/mcp", &token, call.to_string()).send(port);
+    assert_eq!(answer.status, 200, "{answer:?}");
 }

@@ -9,10 +9,12 @@ exports.activate = (context) => {
         const write = (answer) => fs.writeFileSync(path.join(folder, 'probe.json'), JSON.stringify(answer));
         try {
             // One for each server that runs.
-            const tools = vscode.lm.tools.filter(({ name }) => name.endsWith('get_debugger_configurations'));
+            const tools = vscode.lm.tools.filter(({ name }) => name.endsWith('_lcp_get_outline'));
             const answers = [];
             for (const { name } of tools) {
-                const result = await vscode.lm.invokeTool(name, { input: {}, toolInvocationToken: undefined });
+                // It only reads, so VS Code does not ask.
+                const input = { file_path: 'turn.js' };
+                const result = await vscode.lm.invokeTool(name, { input, toolInvocationToken: undefined });
                 answers.push({ tool: name, text: result.content.map((part) => part.value ?? '').join('') });
             }
             write(answers);

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::debug::adapters::table::Adapter;
-use crate::debug::adapters::wish::{Launch, Wish};
-use crate::debug::types::{Evaluate, RemoveBreakpoint, Resume, SetBreakpoint, StopEvent, Wait, Waited};
-use crate::debug::{Debugger, DebuggerOptions};
-use crate::install::probe;
-use crate::install::step::{self, program};
+use super::step::{self, program};
+use baton_agent_debug::adapters::adapter::Adapter;
+use baton_agent_debug::adapters::wish::{Launch, Wish};
+use baton_agent_debug::probe;
+use baton_agent_debug::types::{Evaluate, RemoveBreakpoint, Resume, SetBreakpoint, StopEvent, Waited};
+use baton_agent_debug::{Debugger, DebuggerOptions, Wait};
 
 /// How long the program may take to the breakpoint; Go builds it first.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -88,13 +88,13 @@ pub(super) async fn check(adapter: &Adapter, options: &DebuggerOptions) -> Resul
     let Some(sample) = samples.iter().find(builds) else {
         let needed: Vec<&str> = samples.iter().filter_map(|sample| Some(sample.build?.0[0])).collect();
         return if needed.is_empty() {
-            Ok(format!("starts and answers (there is no sample in {})", adapter.languages.join(", ")))
+            Ok(format!("starts and responds (no sample for {})", adapter.languages.join(", ")))
         } else {
-            Err(format!("starts and answers; {} is needed to build a sample", needed.join(" or ")))
+            Err(format!("starts and responds ({} is required to build a sample)", needed.join(" or ")))
         };
     };
     let folder = std::env::temp_dir().join(format!("baton-check-{}", uuid::Uuid::new_v4().simple()));
-    std::fs::create_dir(&folder).map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+    std::fs::create_dir(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     let checked = debug(adapter, sample, &folder, options).await;
     let _ = std::fs::remove_dir_all(&folder);
     checked
@@ -133,7 +133,7 @@ async fn play(
     let breakpoint = SetBreakpoint { path, line: LINE, ..SetBreakpoint::default() };
     debugger.set_breakpoint(breakpoint).await.map_err(|error| error.to_string())?;
     let launch = Launch { adapter: Some(adapter.name.clone()), program, ..Launch::default() };
-    let start = debugger.configure(&Wish::Launch(launch)).map_err(|error| error.to_string())?;
+    let start = debugger.configure(&Wish::Launch(launch)).await.map_err(|error| error.to_string())?;
     let waited = debugger.start(start, wait()).await.map_err(|error| error.to_string())?;
     let stop = stop_at_line(waited)?;
     let ms = begun.elapsed().as_millis();
@@ -152,28 +152,28 @@ async fn play(
             Waited::Completed(_) => {
                 let language = sample.language;
                 return Ok(format!(
-                    "a program in {language} stopped at its breakpoint after {ms} ms, and ended"
+                    "a {language} program stopped at its breakpoint after {ms} ms, then exited"
                 ));
             }
             Waited::Stopped(again) => stop = *again,
-            other => return Err(format!("the program did not end: {other:?}")),
+            other => return Err(format!("the program did not exit: {other:?}")),
         }
     }
-    Err("the program stops although its breakpoint is gone".to_owned())
+    Err("the program stops although its breakpoint is removed".to_owned())
 }
 
 fn stop_at_line(waited: Waited) -> Result<StopEvent, String> {
     match waited {
         Waited::Stopped(stop) if stop.line == Some(i64::from(LINE)) => Ok(*stop),
         Waited::Stopped(stop) => {
-            Err(format!("it stopped at line {:?} by {} instead of line {LINE}", stop.line, stop.reason))
+            Err(format!("it stopped at line {:?} ({}) instead of line {LINE}", stop.line, stop.reason))
         }
         Waited::Completed(completed) => {
             let end: String = completed.output.text.chars().take(200).collect();
-            Err(format!("the program ended without a stop at its breakpoint: {end}"))
+            Err(format!("the program exited without stopping at its breakpoint: {end}"))
         }
         Waited::TimedOut { .. } | Waited::Interrupted { .. } => {
-            Err(format!("the breakpoint was not reached within {} s", PATIENCE.as_secs()))
+            Err(format!("timed out waiting for the breakpoint ({} s)", PATIENCE.as_secs()))
         }
     }
 }

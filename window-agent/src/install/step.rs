@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use crate::install::note;
-use crate::process::{self, Program};
+use super::say::note;
+use baton_agent_base::process::{self, Program};
 
 /// A step that takes longer than this says so, and then again each time this long has doubled.
 const FIRST_PROGRESS: Duration = Duration::from_secs(2);
@@ -24,15 +24,15 @@ pub(super) async fn run(label: &str, program: &Program) -> Result<String, String
         match timeout(next.saturating_sub(begun.elapsed()), &mut ending).await {
             Ok(ended) => break ended,
             Err(_) if begun.elapsed() > STEP_TIMEOUT => {
-                return Err(format!("{label} did not end within {} minutes", STEP_TIMEOUT.as_secs() / 60));
+                return Err(format!("{label} did not finish within {} minutes", STEP_TIMEOUT.as_secs() / 60));
             }
             Err(_) => {
-                note(&format!("  {label} ... ({} s so far)", begun.elapsed().as_secs()));
+                note(&format!("  {label} ... ({} s)", begun.elapsed().as_secs()));
                 next *= 2;
             }
         }
     };
-    let output = ended.map_err(|error| format!("{} cannot be run: {error}", program.path.display()))?;
+    let output = ended.map_err(|error| format!("cannot run {}: {error}", program.path.display()))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
         return Ok(text);

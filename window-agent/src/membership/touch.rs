@@ -1,13 +1,14 @@
 //! The heartbeats of one connection: at most one under way, the newest content next, and a verdict when the
 //! coordinator does not answer.
 
+use baton_link::explain::Explanation;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use baton_link::connection::{CallError, Connection};
 use baton_proto::control::{Heartbeat, Registered};
-use baton_proto::ids::WindowId;
+use baton_proto::ids::{Term, WindowId};
 
 use super::Ended;
 
@@ -24,7 +25,7 @@ pub(super) enum Lost {
     /// It does not know this window.
     Evicted,
     /// It does not want this window.
-    Refused(String),
+    Refused(Explanation),
     /// This agent must end.
     Ended(Ended),
 }
@@ -39,53 +40,61 @@ impl From<CallError> for Lost {
                 "not_registered" | "unknown_window" => Lost::Evicted,
                 // It is about to go; its successor will have us.
                 "ending" => Lost::Gone,
-                _ => Lost::Refused(failure.message),
+                _ => Lost::Refused(Explanation { message: failure.message, hint: failure.hint }),
             },
-            CallError::Malformed(_) => Lost::Refused(error.to_string()),
+            CallError::Malformed(_) => Lost::Refused(error.explain()),
         }
     }
 }
 
-type Answered = (Connection, Instant, Result<Registered, CallError>);
+/// A heartbeat on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) at: Instant,
+    /// The highest term this agent knew: the answer speaks of it.
+    pub(super) known: Option<Term>,
+}
+
+type Answered = (Connection, Sent, Result<Registered, CallError>);
 
 /// Sends heartbeats over one connection.
 pub(super) struct Beat {
-    path: String,
+    window: WindowId,
     idle: Option<Connection>,
     under_way: Option<Pin<Box<dyn Future<Output = Answered> + Send>>>,
-    next: Option<Heartbeat>,
+    next: Option<(Heartbeat, Option<Term>)>,
 }
 
 impl Beat {
     pub(super) fn new(connection: Connection, window: WindowId) -> Self {
-        let path = format!("/v1/windows/{window}/heartbeat");
-        Self { path, idle: Some(connection), under_way: None, next: None }
+        Self { window, idle: Some(connection), under_way: None, next: None }
     }
 
-    /// Sends now, or as soon as the one under way is answered; of several that wait the newest counts.
-    pub(super) fn send(&mut self, heartbeat: Heartbeat) {
+    /// Sends now, or as soon as the one under way is answered; of several that wait the newest counts. `known` is the
+    /// highest term this agent knows.
+    pub(super) fn send(&mut self, (heartbeat, known): (Heartbeat, Option<Term>)) {
         let Some(mut connection) = self.idle.take() else {
-            self.next = Some(heartbeat);
+            self.next = Some((heartbeat, known));
             return;
         };
-        let path = self.path.clone();
+        let window = self.window.clone();
         self.under_way = Some(Box::pin(async move {
-            let sent_at = Instant::now();
-            let answer = connection.post(&path, &heartbeat);
+            let sent = Sent { at: Instant::now(), known };
+            let answer = connection.heartbeat(&window, &heartbeat);
             let answer = tokio::time::timeout(SILENCE_LIMIT, answer).await.unwrap_or(Err(CallError::Silent));
-            (connection, sent_at, answer)
+            (connection, sent, answer)
         }));
     }
 
-    /// The answer to the heartbeat under way, with the time when that was sent. May be cancelled.
-    pub(super) async fn answer(&mut self) -> Result<(Instant, Registered), Lost> {
+    /// The answer to the heartbeat under way. May be cancelled.
+    pub(super) async fn answer(&mut self) -> Result<(Sent, Registered), Lost> {
         let Some(under_way) = &mut self.under_way else { return std::future::pending().await };
-        let (connection, sent_at, answer) = under_way.as_mut().await;
+        let (connection, sent, answer) = under_way.as_mut().await;
         self.under_way = None;
         self.idle = Some(connection);
         if let Some(next) = self.next.take() {
             self.send(next);
         }
-        Ok((sent_at, answer?))
+        Ok((sent, answer?))
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::programs::{BOUND, PATIENCE, Program, processes_with, shelf};
+use crate::programs::{BOUND, PATIENCE, Program, each_adapter, processes_with, shelf};
 use crate::standalone::Standalone;
 
 /// Waits until something is as it should be.
@@ -40,23 +40,4 @@ async fn an_agent_is_killed(adapter: &str) {
     starting.abort();
 }
 
-/// A test for each adapter.
-macro_rules! killed {
-    ($($module:ident: $adapter:literal;)*) => {
-        $(#[tokio::test]
-        async fn $module() {
-            an_agent_is_killed($adapter).await;
-        })*
-    };
-}
-
-killed! {
-    debugpy: "debugpy";
-    js_debug: "js-debug";
-    gdb: "gdb";
-    lldb_dap: "lldb-dap";
-    codelldb: "codelldb";
-    delve: "delve";
-    java: "java";
-    bash_dap: "bash-dap";
-}
+each_adapter!([an_agent_is_killed]);

@@ -1,5 +1,5 @@
-//! One scenario with every debug adapter, over the same program in nine languages: golden transcripts, and the table
-//! of features in docs/debugging.md. `cargo xtask test adapters` installs what it needs.
+//! The whole agent with debug adapters; what the engine alone does with them, `debug/tests/adapters` tests.
+//! `cargo xtask test adapters` installs what they need.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,49 +8,11 @@
 )]
 
 mod agents;
-mod attach;
-mod faults;
-mod features;
-mod languages;
-mod latency;
+mod clients;
+mod expressions;
+mod hung;
+#[path = "../../debug/tests/adapters/programs.rs"]
+#[expect(dead_code, reason = "the engine's own tests need more of it")]
 mod programs;
-mod quirks;
-mod scenario;
-mod selection;
 #[path = "../support/standalone.rs"]
 mod standalone;
-mod threads;
-
-use languages::Language;
-
-/// A test for each adapter and language: its name, the adapter, the language, and the name of its transcript.
-macro_rules! scenarios {
-    ($($name:ident: $adapter:literal, $language:expr;)*) => {
-        $(#[tokio::test]
-        async fn $name() {
-            scenario::play($adapter, &$language, expect_test::expect_file![concat!("golden/", stringify!($name), ".txt")])
-                .await;
-        })*
-
-        /// Rows of the table of features, in its order.
-        pub(crate) const ROWS: &[(&str, &str)] = &[$(($adapter, $language.name)),*];
-    };
-}
-
-scenarios! {
-    debugpy_python: "debugpy", Language::PYTHON;
-    js_debug_javascript: "js-debug", Language::JAVASCRIPT;
-    js_debug_typescript: "js-debug", Language::TYPESCRIPT;
-    gdb_c: "gdb", Language::C;
-    gdb_cpp: "gdb", Language::CPP;
-    gdb_rust: "gdb", Language::RUST;
-    lldb_dap_c: "lldb-dap", Language::C;
-    lldb_dap_cpp: "lldb-dap", Language::CPP;
-    lldb_dap_rust: "lldb-dap", Language::RUST;
-    codelldb_c: "codelldb", Language::C;
-    codelldb_cpp: "codelldb", Language::CPP;
-    codelldb_rust: "codelldb", Language::RUST;
-    delve_go: "delve", Language::GO;
-    java_java: "java", Language::JAVA;
-    bash_dap_bash: "bash-dap", Language::BASH;
-}

@@ -156,12 +156,10 @@ async fn rust_analyzer() {
 async fn rust_analyzer_leaves_nothing_out() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
-    let lines = manifest.lines().map(|line| match line.split(' ').next() {
-        Some("members") => "members = [\"proto\"]",
-        Some("default-members") => "",
-        _ => line,
-    });
-    let manifest = lines.collect::<Vec<_>>().join("\n");
+    let mut manifest: toml_edit::DocumentMut = manifest.parse().unwrap();
+    manifest["workspace"]["members"] = toml_edit::value(toml_edit::Array::from_iter(["proto"]));
+    manifest["workspace"].as_table_mut().unwrap().remove("default-members");
+    let manifest = manifest.to_string();
     let lock = std::fs::read_to_string(root.join("Cargo.lock")).unwrap();
     let mut all = vec![root.join("proto/Cargo.toml")];
     files(&root.join("proto"), "rs", &mut all);

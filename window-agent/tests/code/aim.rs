@@ -160,10 +160,15 @@ async fn an_exact_use_goes_before_names_that_are_like_it() {
           FileHandler (line 6, class)"#]]).await;
 }
 
+/// A file with a name that stands on some of its lines.
+fn json_objects() -> Place {
+    let text = "import json\n\n\ndef JSONObject(pairs):\n    obj = dict(pairs)\n    return obj\n\n\ndef load():\n    return 1\n";
+    Place::new(&[("a.py", text)])
+}
+
 #[tokio::test]
 async fn a_line_without_the_symbol_is_told_with_those_that_have_it() {
-    let text = "import json\n\n\ndef JSONObject(pairs):\n    obj = dict(pairs)\n    return obj\n\n\ndef load():\n    return 1\n";
-    let place = Place::new(&[("a.py", text)]);
+    let place = json_objects();
     go(&place, "hover", "obj", "a.py", Some(2), expect![[r#"
         symbol_not_found: "obj" does not stand on line 2. It stands on the lines of the candidates: name one of them, or leave line out.
           line 5: obj = dict(pairs)
@@ -186,6 +191,11 @@ async fn a_line_without_the_symbol_is_told_with_those_that_have_it() {
           JSONObject (line 4, function)"#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn every_tool_tells_of_a_line_without_the_symbol() {
+    let place = json_objects();
     for (tool, name, line, expected) in [
         (
             "lcp_find_references",
@@ -324,17 +334,17 @@ async fn a_rename_guesses_no_name_and_says_what_it_renames() {
 #[tokio::test]
 async fn a_new_name_must_be_one() {
     let place = Place::new(&[("a.py", "def price(item):\n    return item\n")]);
-    rename(&place, "price", "a.py", "class", expect![[r#"invalid_name: "class" is a word of the language (python). Give new_name as it shall stand in the code, without what holds it."#]]).await;
-    rename(&place, "price", "a.py", "1 bad", expect![[r#"invalid_name: "1 bad" is no name: ' ' cannot stand in one. Give new_name as it shall stand in the code, without what holds it."#]]).await;
-    rename(&place, "price", "a.py", "my-dec", expect![[r#"invalid_name: "my-dec" is no name: '-' cannot stand in one. Give new_name as it shall stand in the code, without what holds it."#]]).await;
-    rename(&place, "price", "a.py", "2nd", expect![[r#"invalid_name: "2nd" is no name: it begins with a digit. Give new_name as it shall stand in the code, without what holds it."#]]).await;
-    rename(&place, "price", "a.py", "price", expect![[r#"invalid_name: "price" is what it is called already. Give new_name as it shall stand in the code, without what holds it."#]]).await;
-    rename(&place, "price", "a.py", " ", expect![[r#"invalid_name: " " is no name: ' ' cannot stand in one. Give new_name as it shall stand in the code, without what holds it."#]]).await;
+    rename(&place, "price", "a.py", "class", expect![[r#"invalid_name: "class" is a reserved word (python). Give new_name as written in code, without its container."#]]).await;
+    rename(&place, "price", "a.py", "1 bad", expect![[r#"invalid_name: "1 bad" is not a valid name: it contains ' '. Give new_name as written in code, without its container."#]]).await;
+    rename(&place, "price", "a.py", "my-dec", expect![[r#"invalid_name: "my-dec" is not a valid name: it contains '-'. Give new_name as written in code, without its container."#]]).await;
+    rename(&place, "price", "a.py", "2nd", expect![[r#"invalid_name: "2nd" is not a valid name: it starts with a digit. Give new_name as written in code, without its container."#]]).await;
+    rename(&place, "price", "a.py", "price", expect![[r#"invalid_name: "price" is what it is called already. Give new_name as written in code, without its container."#]]).await;
+    rename(&place, "price", "a.py", " ", expect![[r#"invalid_name: " " is not a valid name: it contains ' '. Give new_name as written in code, without its container."#]]).await;
     let place = Place::of_server(
         "typescript",
         &[("tsconfig.json", "{}"), ("a.ts", "export function f() {}\nexport class A {\n  m() {}\n}\n")],
     );
-    rename(&place, "f", "a.ts", "class", expect![[r#"invalid_name: "class" is a word of the language (typescript). Give new_name as it shall stand in the code, without what holds it."#]]).await;
+    rename(&place, "f", "a.ts", "class", expect![[r#"invalid_name: "class" is a reserved word (typescript). Give new_name as written in code, without its container."#]]).await;
     rename(&place, "m", "a.ts", "delete", expect!["a.ts:null"]).await;
 }
 

@@ -1,6 +1,6 @@
 //! What answers cost: tokens on real files.
 
-use baton_window_agent::tools::code::truncate::count_tokens;
+use baton_agent_tools::code::truncate::count_tokens;
 use serde_json::{Value, json};
 
 use crate::oracle::{files, library};

@@ -66,14 +66,16 @@ async fn when_one_file_cannot_be_written_none_is() {
     assert_eq!((read(&place, "lib.py"), read(&place, "main.py")), (LIB.to_owned(), MAIN.to_owned()));
 }
 
+async fn edit(place: &Place, file: &str, edits: Value, expected: Expect) {
+    let answer = place.call("lcp_apply_edit", json!({"file_path": file, "edits": edits})).await;
+    expected.assert_eq(&format!("{answer}\n{:?}\n", read(place, file)));
+}
+
 #[tokio::test]
 async fn edits_are_made_where_they_fit() {
     let place = place();
-    let edit = async |file: &str, edits: Value, expected: Expect| {
-        let answer = place.call("lcp_apply_edit", json!({"file_path": file, "edits": edits})).await;
-        expected.assert_eq(&format!("{answer}\n{:?}\n", read(&place, file)));
-    };
     edit(
+        &place,
         "lib.py",
         json!([{"old_text": "return 3", "new_text": "x = 1\nreturn x"}]),
         expect![[r#"
@@ -82,36 +84,12 @@ async fn edits_are_made_where_they_fit() {
         "#]],
     )
     .await;
-    edit("lib.py", json!([{"start_line": 2, "new_text": "    y = 2"}, {"start_line": 1, "end_line": 0, "new_text": "# first"}]), expect![[r##"
+    edit(&place, "lib.py", json!([{"start_line": 2, "new_text": "    y = 2"}, {"start_line": 1, "end_line": 0, "new_text": "# first"}]), expect![[r##"
         {"data":[{"file":"lib.py","lines":[1,2]}],"n_lines":4,"note":"1 file was changed.","success":true}
         "# first\r\ndef price(item):\r\n    y = 2\r\nreturn x\r\n"
     "##]]).await;
-    edit("main.py", json!([{"old_text": "price", "new_text": "x"}]), expect![[r#"
-        {"code":"ambiguous_text","hint":"Give more of the lines around it, or name the lines with start_line and end_line.","message":"old_text is in the file more than once: at lines 1, 3.","status":"error"}
-        "from lib import price\n\nprint(price('ä'), price(2))\n"
-    "#]]).await;
-    edit("main.py", json!([{"old_text": "nothing", "new_text": "x"}]), expect![[r#"
-        {"code":"text_not_found","hint":"Read the place again: the file may have changed.","message":"old_text is not in the file as it is now.","status":"error"}
-        "from lib import price\n\nprint(price('ä'), price(2))\n"
-    "#]]).await;
-    edit("main.py", json!([{"start_line": 9, "new_text": "x"}]), expect![[r#"
-        {"code":"invalid_range","hint":"Lines count from 1; both ends are replaced.","message":"Lines 9 to 9 are not in the file, which has 3 lines.","status":"error"}
-        "from lib import price\n\nprint(price('ä'), price(2))\n"
-    "#]]).await;
-    edit("main.py", json!([{"start_line": 1, "old_text": "from lib", "new_text": "x"}]), expect![[r#"
-        {"code":"changed_meanwhile","hint":"Read the lines again: the file has changed.","message":"Lines 1 to 1 do not hold old_text.","status":"error"}
-        "from lib import price\n\nprint(price('ä'), price(2))\n"
-    "#]]).await;
     edit(
-        "main.py",
-        json!([{"start_line": 1, "end_line": 3, "new_text": "x"}, {"start_line": 3, "new_text": "y"}]),
-        expect![[r#"
-            {"code":"overlapping_edits","hint":"Make the edits one after the other.","message":"Two edits overlap at line 3; nothing was changed.","status":"error"}
-            "from lib import price\n\nprint(price('ä'), price(2))\n"
-        "#]],
-    )
-    .await;
-    edit(
+        &place,
         "main.py",
         json!([{"start_line": 2, "end_line": 3, "new_text": ""}]),
         expect![[r#"
@@ -122,6 +100,7 @@ async fn edits_are_made_where_they_fit() {
     .await;
     place.write("main.py", "a\nb");
     edit(
+        &place,
         "main.py",
         json!([{"start_line": 3, "end_line": 2, "new_text": "c"}]),
         expect![[r#"
@@ -132,6 +111,7 @@ async fn edits_are_made_where_they_fit() {
     .await;
     place.write("main.py", "");
     edit(
+        &place,
         "main.py",
         json!([{"start_line": 1, "end_line": 0, "new_text": "a"}]),
         expect![[r#"
@@ -140,10 +120,40 @@ async fn edits_are_made_where_they_fit() {
         "#]],
     )
     .await;
-    place.write("main.py", "from lib import price\n");
-    edit("main.py", json!([]), expect![[r#"
+}
+
+#[tokio::test]
+async fn an_edit_that_fits_nowhere_changes_nothing() {
+    let place = place();
+    edit(&place, "main.py", json!([{"old_text": "price", "new_text": "x"}]), expect![[r#"
+        {"code":"ambiguous_text","hint":"Give more of the lines around it, or name the lines with start_line and end_line.","message":"old_text is in the file more than once: at lines 1, 3.","status":"error"}
+        "from lib import price\n\nprint(price('ä'), price(2))\n"
+    "#]]).await;
+    edit(&place, "main.py", json!([{"old_text": "nothing", "new_text": "x"}]), expect![[r#"
+        {"code":"text_not_found","hint":"Read the place again: the file may have changed.","message":"old_text is not in the file as it is now.","status":"error"}
+        "from lib import price\n\nprint(price('ä'), price(2))\n"
+    "#]]).await;
+    edit(&place, "main.py", json!([{"start_line": 9, "new_text": "x"}]), expect![[r#"
+        {"code":"invalid_range","hint":"Lines count from 1; both ends are replaced.","message":"Lines 9 to 9 are not in the file, which has 3 lines.","status":"error"}
+        "from lib import price\n\nprint(price('ä'), price(2))\n"
+    "#]]).await;
+    edit(&place, "main.py", json!([{"start_line": 1, "old_text": "from lib", "new_text": "x"}]), expect![[r#"
+        {"code":"changed_meanwhile","hint":"Read the lines again: the file has changed.","message":"Lines 1 to 1 do not hold old_text.","status":"error"}
+        "from lib import price\n\nprint(price('ä'), price(2))\n"
+    "#]]).await;
+    edit(
+        &place,
+        "main.py",
+        json!([{"start_line": 1, "end_line": 3, "new_text": "x"}, {"start_line": 3, "new_text": "y"}]),
+        expect![[r#"
+            {"code":"overlapping_edits","hint":"Make the edits one after the other.","message":"Two edits overlap at line 3; nothing was changed.","status":"error"}
+            "from lib import price\n\nprint(price('ä'), price(2))\n"
+        "#]],
+    )
+    .await;
+    edit(&place, "main.py", json!([]), expect![[r#"
         {"code":"invalid_arguments","hint":"Give at least one.","message":"There are no edits.","status":"error"}
-        "from lib import price\n"
+        "from lib import price\n\nprint(price('ä'), price(2))\n"
     "#]]).await;
 }
 
@@ -165,7 +175,7 @@ async fn one_way_leads_to_another() {
     go("callers", "price", Some("lib.py"), expect![[r#"{"data":[{"calls":[5],"code_snippet":"def bill():","file":"main.py","kind":"function","line":4,"name":"bill"}],"freshness":"settled","source":"ty","success":true,"symbol":"price","total":1}"#]]).await;
     go("callees", "bill", Some("main.py"), expect![[r#"{"data":[{"calls":[5],"code_snippet":"def price(item: str) -> int:","file":"lib.py","kind":"function","line":1,"name":"price"}],"freshness":"settled","source":"ty","success":true,"symbol":"bill","total":1}"#]]).await;
     go("symbols", "pric", None, expect![[r#"{"data":[{"code_snippet":"def price(item: str) -> int:","file":"lib.py","kind":"function","line":1,"name":"price"}],"freshness":"settled","source":"ty","success":true,"symbol":"pric","total":1}"#]]).await;
-    go("definition", "price", None, expect![[r#"{"code":"invalid_arguments","hint":"Name a file that defines or uses the symbol; only `to: symbols` does without.","message":"context_file is missing.","status":"error"}"#]]).await;
+    go("definition", "price", None, expect![[r#"{"code":"invalid_arguments","hint":"Pass a file that defines or uses the symbol; only `to: symbols` needs none.","message":"context_file is missing.","status":"error"}"#]]).await;
 }
 
 /// Servers that hear of a folder as deleted forget what is in it, whatever they hear of its files.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use baton_window_agent::code::servers::{Places, ServerSpec, Table};
-use baton_window_agent::tools::code;
+use baton_agent_code::servers::{Places, ServerSpec, Table};
+use baton_agent_tools::code;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -107,7 +107,7 @@ async fn without_a_server_the_text_is_searched_and_said_so() {
     };
     check("lcp_read_symbol", json!({"file_path": "a.py", "symbol_name": "hello"}), expect![[r##"{"data":"# Says hello.\ndef hello(name):\n    return name","end_line":3,"file":"a.py","freshness":"settled","kind":"function","note":"This is a text search: no language server for it is installed; `baton servers install ty` would.","source":"text_search","start_line":1,"success":true,"symbol":"hello"}"##]]).await;
     check("lcp_find_references", json!({"symbol_name": "hello", "context_file": "a.py", "limit": 2}), expect![[r##"{"data":[{"code_snippet":"# Says hello.","context":"# Says hello.","file":"a.py","line":1},{"code_snippet":"def hello(name):","context":"def hello(name):","file":"a.py","line":2}],"freshness":"settled","more":{"a.py":[5],"b.py":[1]},"note":"This is a text search: no language server for it is installed; `baton servers install ty` would.","source":"text_search","success":true,"symbol":"hello","total":4}"##]]).await;
-    check("lcp_get_diagnostics", json!({"file_path": "a.py"}), expect![[r#"{"code":"no_server","hint":"lcp_get_outline and lcp_find_references still work, by text search.","message":"Problems in a.py cannot be told: no language server for it is installed; `baton servers install ty` would.","status":"error"}"#]]).await;
+    check("lcp_get_diagnostics", json!({"file_path": "a.py"}), expect![[r#"{"code":"no_server","hint":"lcp_get_outline and lcp_find_references still work, by text search.","message":"Cannot check a.py: no language server for it is installed; `baton servers install ty` would.","status":"error"}"#]]).await;
     check("lcp_get_diagnostics", json!({}), expect![[r#"{"code":"no_server","hint":"no language server for it is installed; `baton servers install ty` would","message":"No language server can check this project.","status":"error"}"#]]).await;
 }
 
@@ -131,7 +131,7 @@ async fn a_wrong_name_gets_the_nearest() {
         ]],
     )
     .await;
-    check("zzz", expect![[r#"symbol_not_found: There is no symbol "zzz" in this file. lcp_get_outline lists what the file has."#]]).await;
+    check("zzz", expect![[r#"symbol_not_found: There is no symbol "zzz" in this file. lcp_get_outline lists the file's symbols."#]]).await;
     let arguments = json!({"symbol_name": "zzz", "context_file": "a.py", "timeout": 60});
     let answer = place.call("lcp_find_references", arguments).await;
     assert_eq!(answer["code"], "symbol_not_found");

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use baton_agent_base::workspace::Workspace;
+use baton_agent_code::CodeIndex;
+use baton_agent_code::servers::{Places, Table};
+use baton_agent_debug::{Debugger, DebuggerOptions};
+use baton_agent_tools::window::Window;
+use baton_agent_tools::{CATALOGUE, arguments, code};
 use baton_proto::control::WindowKind;
-use baton_window_agent::code::CodeIndex;
-use baton_window_agent::code::servers::{Places, Table};
-use baton_window_agent::debug::{Debugger, DebuggerOptions};
-use baton_window_agent::tools::{CATALOGUE, arguments, code};
-use baton_window_agent::window::Window;
-use baton_window_agent::workspace::Workspace;
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -100,7 +100,7 @@ impl Place {
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
         let definition = CATALOGUE.find(tool).unwrap();
         let arguments = arguments.as_object().cloned();
-        let arguments = arguments::check(tool, &definition.input, arguments).unwrap();
+        let arguments = arguments::check(tool, &definition.shape, arguments).unwrap();
         let cancelled = CancellationToken::new();
         let (object, _) = code::call(&self.window, tool, arguments, cancelled).await.into_object();
         let known = &definition.output["properties"];

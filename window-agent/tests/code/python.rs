@@ -39,7 +39,7 @@ async fn a_symbol_is_read_with_its_comments() {
     read("PRICES", expect![[r##"{"data":"# What things cost.\nPRICES = {'apple': 3}","end_line":5,"file":"shop.py","freshness":"settled","kind":"constant","source":"ty","start_line":4,"success":true,"symbol":"PRICES"}"##]]).await;
     read("tot", expect![[r#"{"data":"    def total(self):\n        return self.add('apple') + self.size","end_line":19,"file":"shop.py","freshness":"settled","kind":"method","note":"The name was corrected to Basket.total.","source":"ty","start_line":18,"success":true,"symbol":"Basket.total"}"#]]).await;
     read("a", expect![[r#"{"data":"    # Adds one.\n    @staticmethod\n    def add(item):\n        return price(item)","end_line":16,"file":"shop.py","freshness":"settled","kind":"method","note":"The name was corrected to Basket.add.","source":"ty","start_line":13,"success":true,"symbol":"Basket.add"}"#]]).await;
-    read("nothing_like_it", expect![[r#"{"code":"symbol_not_found","hint":"lcp_get_outline lists what the file has.","message":"There is no symbol \"nothing_like_it\" in this file.","status":"error"}"#]]).await;
+    read("nothing_like_it", expect![[r#"{"code":"symbol_not_found","hint":"lcp_get_outline lists the file's symbols.","message":"There is no symbol \"nothing_like_it\" in this file.","status":"error"}"#]]).await;
 }
 
 #[tokio::test]

@@ -134,6 +134,73 @@ async fn arguments_environment_and_folder_reach_the_program() {
 }
 
 #[tokio::test]
+async fn hits_are_those_at_which_the_condition_holds() {
+    for (hits, expected) in [("== 3", "4"), ("> 2", "4"), ("% 4", "6"), ("3", "4")] {
+        let desk = Desk::open().await;
+        let line =
+            json!({"file": "count.py", "line": 3, "condition": "i % 2 == 0 # even", "hit_condition": hits});
+        desk.debug("set_breakpoint", line).await;
+        let launched = desk.debug("launch", json!({"program": "count.py"})).await;
+        assert_eq!(launched.value["state"], "stopped", "{hits}: {launched:#?}");
+        let evaluated = desk.debug("evaluate", json!({"expression": "i"})).await;
+        assert!(evaluated.text.starts_with(expected), "{hits}: {}", evaluated.text);
+    }
+}
+
+#[tokio::test]
+async fn a_signal_that_ends_a_program_is_named() {
+    let desk = Desk::open().await;
+    std::fs::write(desk.path("killed.py"), "import os\nos.kill(os.getpid(), 9)\n").unwrap();
+    let launched = desk.debug("launch", json!({"program": "killed.py", "stop_on_entry": false})).await;
+    let ended = "The program was ended by SIGKILL, or exited with code 247 itself.";
+    assert!(launched.text.contains(ended), "{}", launched.text);
+}
+
+#[tokio::test]
+async fn a_language_that_no_adapter_knows_is_refused() {
+    let desk = Desk::open().await;
+    std::fs::write(desk.path("package.json"), "{}").unwrap();
+    std::fs::write(desk.path("x.lua"), "print(1)\n").unwrap();
+    let refused = desk.refused("debug", json!({"action": "launch", "program": "x.lua"})).await;
+    assert!(refused.text.starts_with("No debug adapter for .lua files; known are "), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn of_many_breakpoints_in_a_file_those_nearby_are_listed() {
+    let desk = Desk::open().await;
+    std::fs::write(desk.path("long.py"), "pass\n".repeat(200)).unwrap();
+    let mut longest = 0;
+    for line in 1..=200 {
+        let set = desk.debug("set_breakpoint", json!({"file": "long.py", "line": line})).await;
+        assert!(set.text.contains(&format!("long.py:{line},")), "{}", set.text);
+        longest = longest.max(set.text.len());
+    }
+    assert!(longest < 1_200, "{longest}");
+    let removed = desk.debug("remove_breakpoint", json!({"file": "long.py", "line": 100})).await;
+    assert!(
+        removed.text.contains("long.py:99,") && removed.text.contains("and 189 more"),
+        "{}",
+        removed.text
+    );
+}
+
+#[tokio::test]
+async fn a_module_is_launched_as_python_does() {
+    let desk = Desk::open().await;
+    desk.debug("set_breakpoint", json!({"file": "greet/__main__.py", "line": 2})).await;
+    let launched = desk.debug("launch", json!({"module": "greet", "args": ["x"]})).await;
+    assert_eq!(launched.value["state"], "stopped", "{launched:#?}");
+    let ended = desk.debug("continue", json!({})).await;
+    assert!(ended.text.contains("['x'] None"), "{}", ended.text);
+
+    let both = json!({"action": "launch", "module": "greet", "program": "main.py"});
+    let both = desk.refused("debug", both).await;
+    assert!(both.text.contains("program or module"), "{}", both.text);
+    let missing = desk.debug("launch", json!({"module": "gret"})).await;
+    assert!(missing.text.contains("No module named gret"), "{}", missing.text);
+}
+
+#[tokio::test]
 async fn a_running_program_is_paused_and_its_output_told_apart() {
     let desk = Desk::open().await;
     let launched = desk.debug("launch", json!({"program": "wait.py", "stop_on_entry": false})).await;
@@ -290,7 +357,7 @@ async fn a_port_is_attached_to() {
     assert_eq!(attached.value["snapshot"]["line"], 10);
     let left = desk.debug("terminate", json!({})).await;
     assert!(
-        left.text.starts_with(&format!("Let go of process {}; it runs on.", listening.id())),
+        left.text.starts_with(&format!("Detached from process {}; it keeps running.", listening.id())),
         "{left:#?}"
     );
     assert!(listening.wait().unwrap().success(), "it came to its end");
@@ -332,4 +399,15 @@ async fn requests_that_let_the_program_go_on_wait_for_its_stop() {
     assert_eq!(again.value["snapshot"]["line"], begun["line"]);
     let ended = request("disconnect", json!({})).await;
     assert_eq!(ended.value["snapshot"]["status"], "terminated", "{ended:#?}");
+}
+
+#[tokio::test]
+async fn clearing_all_breakpoints_takes_those_on_functions_too() {
+    let desk = Desk::open().await;
+    desk.debug("set_breakpoint", json!({"function": "price"})).await;
+    let cleared = desk.call("remove_breakpoint", json!({"clear_all": true})).await;
+    assert_eq!(cleared.value["message"], "Removed all breakpoints (1).", "{cleared:#?}");
+    assert_eq!(cleared.value["removed"].as_array().map(Vec::len), Some(1), "{cleared:#?}");
+    let cleared = desk.call("remove_breakpoint", json!({"clear_all": true})).await;
+    assert_eq!(cleared.value["message"], "There were no breakpoints.", "{cleared:#?}");
 }

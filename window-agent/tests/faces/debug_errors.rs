@@ -101,7 +101,7 @@ async fn bad_input_leaves_the_session_intact() {
     for (arguments, sentence) in [
         (json!({"action": "jump"}), "\"action\" must be one of"),
         (json!({}), "\"action\" is missing"),
-        (json!({"action": "continue", "speed": 3}), "there is no argument \"speed\""),
+        (json!({"action": "continue", "speed": 3}), "unknown argument \"speed\""),
         (
             json!({"action": "read_memory", "memory_reference": "0x0", "count": -4}),
             "\"count\" must be an integer from 0",
@@ -126,7 +126,7 @@ async fn bad_input_leaves_the_session_intact() {
         ),
         (
             json!({"action": "set_breakpoint", "file": "main.py", "line": 3, "hit_condition": "often"}),
-            "not understood",
+            "is not valid",
         ),
         (json!({"action": "remove_breakpoint", "file": "main.py", "line": 3}), "There is no breakpoint"),
         (json!({"action": "remove_breakpoint", "function": "price"}), "There is no breakpoint"),
@@ -178,7 +178,7 @@ async fn what_needs_a_stop_says_so_while_the_program_runs() {
     let paused = desk.debug("pause", json!({})).await;
     let stale = paused.value["snapshot"]["frameId"].clone();
     desk.debug("step_over", json!({})).await;
-    check(&desk, json!({"action": "scopes", "frame_id": stale}), "belongs to an earlier stop").await;
+    check(&desk, json!({"action": "scopes", "frame_id": stale}), "is from an earlier stop").await;
 }
 
 #[tokio::test]

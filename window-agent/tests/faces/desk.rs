@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use baton_window_agent::debug::DebuggerOptions;
-use baton_window_agent::tools::CATALOGUE;
+use baton_agent_debug::DebuggerOptions;
+use baton_agent_tools::CATALOGUE;
 use rmcp::service::ClientLifecycleMode;
 use serde_json::{Value, json};
 
@@ -44,6 +44,8 @@ const FILES: &[(&str, &str)] = &[
     ("wait.py", WAIT),
     ("crash.py", CRASH),
     ("args.py", ARGS),
+    ("count.py", "total = 0\nfor i in range(20):\n    total += i\nprint(total)\n"),
+    ("greet/__main__.py", ARGS),
     ("secrets.py", SECRETS),
     ("a/twin.py", "print('a')\n"),
     ("b/twin.py", "print('b')\n"),
@@ -64,7 +66,7 @@ pub(crate) struct Said {
     pub(crate) text: String,
     /// All texts.
     pub(crate) texts: Vec<String>,
-    /// `structuredContent`.
+    /// `structuredContent`, or the details beside a text.
     pub(crate) value: Value,
 }
 
@@ -116,7 +118,15 @@ impl Desk {
 
     async fn say(&self, tool: &str, arguments: &Value) -> (Said, bool) {
         let result = support::call(&self.client, tool, arguments.clone()).await;
-        let value = result.structured_content.expect("a result is structured");
+        // A result has a structure, or a text with details for programs.
+        let meta = result.meta.as_ref().expect("a result says which window it is of");
+        let details = meta.0.get("baton/details").cloned();
+        assert_eq!(
+            details.is_some(),
+            tool == "debug" && result.structured_content.is_none(),
+            "{tool}: {meta:?}"
+        );
+        let value = result.structured_content.or(details).expect("a result is structured");
         if let Some(definition) = CATALOGUE.find(tool) {
             let schema = Value::Object(definition.output.clone());
             let validator = jsonschema::validator_for(&schema).unwrap();

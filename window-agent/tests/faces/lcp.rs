@@ -152,7 +152,7 @@ fn adapter_above(pid: &str) -> String {
     let mut pid = pid.to_owned();
     loop {
         let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
-        if line.contains("adapter") && !line.contains("launcher") {
+        if line.contains("debugpy.adapter") {
             return pid;
         }
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();

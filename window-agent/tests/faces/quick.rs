@@ -164,7 +164,7 @@ async fn bad_input_is_told() {
         ("debug_removeBreakpoint", json!({"file": "main.py", "line": 3}), "There is no breakpoint"),
         ("debug_getVariables", json!({"scope": "outer"}), "\"scope\" must be one of"),
         ("debug_evaluate", json!({"expression": ""}), "\"expression\" must be a non-empty string"),
-        ("debug_stop", json!({"force": true}), "there is no argument \"force\""),
+        ("debug_stop", json!({"force": true}), "unknown argument \"force\""),
     ] {
         let said = desk.refused(tool, arguments.clone()).await;
         assert!(said.value["message"].as_str().unwrap().contains(sentence), "{tool} {arguments}: {said:#?}");

@@ -39,7 +39,7 @@ impl Meter {
 }
 
 #[tokio::test]
-async fn the_canonical_task_with_the_default_toolset() {
+async fn the_canonical_task_with_the_toolset_debugger() {
     let (desk, mut meter) = (Desk::open().await, Meter::new());
     meter.call(&desk, "set_breakpoint", json!({"file_path": "main.py", "line_number": 2})).await;
     let (_, stop) = meter.call(&desk, "start_debugging", json!({"configuration_name": "bill"})).await;
@@ -59,15 +59,14 @@ async fn the_canonical_task_with_the_default_toolset() {
 }
 
 #[tokio::test]
-async fn the_canonical_task_with_the_tool_debug() {
+async fn the_canonical_task_with_the_default_toolset() {
     let (desk, mut meter) = (Desk::open().await, Meter::new());
     let set = json!({"action": "set_breakpoint", "file": "main.py", "line": 2});
     meter.call(&desk, "debug", set).await;
-    let (told, _) = meter.call(&desk, "debug", json!({"action": "launch", "program": "main.py"})).await;
+    let (told, _) = meter.call(&desk, "debug", json!({"action": "launch", "configuration": "bill"})).await;
     assert!(told.contains("item = 'apple'"), "{told}");
-    for _ in 0..3 {
-        meter.call(&desk, "debug", json!({"action": "step_over"})).await;
-    }
+    let (told, _) = meter.call(&desk, "debug", json!({"action": "step_over", "count": 3})).await;
+    assert!(told.starts_with("line 3: total = 6\n"), "{told}");
     meter.call(&desk, "debug", json!({"action": "evaluate", "expression": "bill"})).await;
     let remove = json!({"action": "remove_breakpoint", "file": "main.py", "line": 2});
     meter.call(&desk, "debug", remove).await;

@@ -6,20 +6,21 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use baton_agent_base::workspace::Workspace;
+use baton_agent_debug::{Debugger, DebuggerOptions};
+use baton_agent_mcp::listening::Listening;
+use baton_agent_mcp::{Access, Server};
+use baton_agent_tools::window::Window;
 use baton_proto::control::WindowKind;
 use baton_proto::discovery::Secret;
 use baton_proto::ids::WindowId;
-use baton_window_agent::debug::{Debugger, DebuggerOptions};
-use baton_window_agent::mcp::{self, Access};
-use baton_window_agent::window::Window;
-use baton_window_agent::workspace::Workspace;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ClientConfig};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub type Client = RunningService<RoleClient, ClientConfig>;
@@ -65,13 +66,12 @@ impl Agent {
         let debugger = Debugger::spawn(options);
         let window =
             Arc::new(Window::new(id.clone(), "test".to_owned(), WindowKind::Headless, workspace, debugger));
-        let token = Secret::new([7; 32]).window_token(&id);
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let token = Secret::new([7; 32]).window_token(&id, Some(1));
         let shutdown = CancellationToken::new();
         let exposed = token.expose().to_owned();
         let token = tokio::sync::watch::channel(token).1;
-        tokio::spawn(mcp::serve(listener, window.clone(), token, Access::Coordinator, shutdown.clone()));
+        let server = Server::new(window.clone(), token, Access::Coordinator, shutdown.clone());
+        let (_, port) = Listening::on_port(0, server).unwrap();
         Self { window, port, token: exposed, root, _folder: folder, _shutdown: shutdown.drop_guard() }
     }
 

@@ -4,6 +4,7 @@
 #![expect(unreachable_pub, clippy::unwrap_used, reason = "a module of test binaries")]
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::time::Duration;
 
 use baton_link::home::Home;
@@ -44,6 +45,7 @@ pub struct Coordinator {
     asked: mpsc::Receiver<Asked>,
     streams: mpsc::Receiver<mpsc::Sender<Notice>>,
     tasks: JoinSet<()>,
+    _lock: File,
 }
 
 #[derive(Clone)]
@@ -81,12 +83,16 @@ impl Coordinator {
             nonce: "0".repeat(32),
             proof: String::new(),
         };
+        // Without the lock there is no coordinator, whatever the file says.
+        let lock = File::options().create(true).truncate(false).write(true).open(home.lock_path()).unwrap();
+        // Whoever looks for a coordinator has it for an instant.
+        fs4::FileExt::lock(&lock).unwrap();
         let (asked_sender, asked) = mpsc::channel(64);
         let (streams_sender, streams) = mpsc::channel(64);
         let shared = Shared { hello, home: home.clone(), asked: asked_sender, streams: streams_sender };
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, shared));
-        Self { asked, streams, tasks }
+        Self { asked, streams, tasks, _lock: lock }
     }
 
     /// The next request whose path ends so; heartbeats in between are acknowledged.

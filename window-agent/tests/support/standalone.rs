@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use baton_link::home::Home;
-use baton_proto::edge::PIN_HEADER;
+use baton_proto::edge::{CALLER_HEADER, PIN_HEADER};
 use serde_json::{Value, json};
 
 /// See the module. Killed when it is dropped.
@@ -37,17 +37,28 @@ impl Standalone {
         let mut ready = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
         let ready: Value = serde_json::from_str(&ready).unwrap();
-        let token = home.secret().unwrap().window_token(&"w".parse().unwrap()).expose().to_owned();
+        let token = home.secret().unwrap().window_token(&"w".parse().unwrap(), None).expose().to_owned();
         Self { child, port: ready["ready"]["port"].as_u64().unwrap(), token, _state: state }
     }
 
     /// What a tool answers, as the protocol's result.
     pub fn call(&self, tool: &str, arguments: Value) -> impl Future<Output = Value> + Send + use<> {
+        self.call_as("the only client", tool, arguments)
+    }
+
+    /// The same, of one of several clients.
+    pub fn call_as(
+        &self,
+        caller: &str,
+        tool: &str,
+        arguments: Value,
+    ) -> impl Future<Output = Value> + Send + use<> {
         let request = reqwest::Client::new()
             .post(format!("http://127.0.0.1:{}/mcp", self.port))
             .bearer_auth(&self.token)
             .header("accept", "application/json, text/event-stream")
             .header(PIN_HEADER, "w")
+            .header(CALLER_HEADER, caller)
             .json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
                 "params": {"name": tool, "arguments": arguments}}));
         async move {

@@ -3,8 +3,8 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 
 use baton_link::home::Home;
 use baton_proto::ids::WindowId;
@@ -16,10 +16,20 @@ const MAX_TWINS: u32 = 100;
 const MAX_SLUG_LEN: usize = 40;
 
 /// A claimed id; free again when this process ends, however it does.
+///
+/// **Invariant:** the file is removed under its lock alone, and a lock counts only on the file that is there.
 #[derive(Debug)]
 pub(super) struct Identity {
     id: WindowId,
+    path: PathBuf,
     _lock: File,
+}
+
+impl Drop for Identity {
+    fn drop(&mut self) {
+        // One that stays is removed by the next window.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 impl Identity {
@@ -27,18 +37,14 @@ impl Identity {
     pub(super) fn claim(home: &Home, folder: &Path, name: &str) -> io::Result<Self> {
         let locks = home.path().join("windows");
         DirBuilder::new().recursive(true).mode(0o700).create(&locks)?;
+        remove_abandoned(&locks);
         let base = base_id(folder, name);
         for twin in 1..=MAX_TWINS {
             let text = if twin == 1 { base.clone() } else { format!("{base}-{twin}") };
             let id = WindowId::try_from(text).map_err(io::Error::other)?;
-            let mut options = OpenOptions::new();
-            let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
-            options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
-            let lock = options.open(locks.join(format!("{id}.lock")))?;
-            match fs4::FileExt::try_lock(&lock) {
-                Ok(()) => return Ok(Self { id, _lock: lock }),
-                Err(fs4::TryLockError::WouldBlock) => {}
-                Err(fs4::TryLockError::Error(error)) => return Err(error),
+            let path = locks.join(format!("{id}.lock"));
+            if let Some(lock) = try_lock(&path, OpenOptions::new().create(true))? {
+                return Ok(Self { id, path, _lock: lock });
             }
         }
         Err(io::Error::other("too many windows on this folder"))
@@ -47,6 +53,36 @@ impl Identity {
     /// The id.
     pub(super) fn id(&self) -> &WindowId {
         &self.id
+    }
+}
+
+/// Locks the file; `None` when another window has it.
+fn try_lock(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
+    loop {
+        let file = options.read(true).write(true).mode(0o600).custom_flags(flags).open(path)?;
+        match fs4::FileExt::try_lock(&file) {
+            Ok(()) => {}
+            Err(fs4::TryLockError::WouldBlock) => return Ok(None),
+            Err(fs4::TryLockError::Error(error)) => return Err(error),
+        }
+        let (ours, there) = (file.metadata()?, std::fs::symlink_metadata(path));
+        if there.is_ok_and(|there| (ours.dev(), ours.ino()) == (there.dev(), there.ino())) {
+            return Ok(Some(file));
+        }
+        // Its window ended between our opening and our locking, and removed it.
+    }
+}
+
+/// Removes the files of windows that were killed.
+fn remove_abandoned(locks: &Path) {
+    for entry in std::fs::read_dir(locks).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_lock = path.extension().is_some_and(|extension| extension == "lock");
+        if is_lock && let Ok(Some(_lock)) = try_lock(&path, &mut OpenOptions::new()) {
+            // It does no harm when it stays.
+            let _ = std::fs::remove_file(&path);
+        }
     }
 }
 
@@ -90,5 +126,23 @@ mod tests {
         assert_ne!(claim("other").id(), &id);
         drop(first);
         assert_eq!(claim("api").id(), &id);
+    }
+    #[test]
+    fn nothing_stays_of_windows_that_ended_or_were_killed() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let locks = dir.path().join("windows");
+        std::fs::create_dir(&locks).unwrap();
+        std::fs::write(locks.join("killed-1.lock"), "").unwrap();
+        std::fs::write(locks.join("notes"), "").unwrap();
+        let left = || {
+            let names = std::fs::read_dir(&locks).unwrap().map(|entry| entry.unwrap().file_name());
+            names.filter(|name| name != "notes").count()
+        };
+        let first = Identity::claim(&home, Path::new("/work/api"), "api").unwrap();
+        let second = Identity::claim(&home, Path::new("/work/api"), "api").unwrap();
+        assert_eq!(left(), 2, "those of the two that run");
+        drop((first, second));
+        assert_eq!(left(), 0);
     }
 }

@@ -1,0 +1,170 @@
+//! Proven connections to the coordinator, and requests on them.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use baton_link::connection::Connection;
+use baton_link::find::{self, FindError, FindOptions};
+use baton_proto::discovery::Role;
+use baton_proto::edge::FOLDER_HEADER;
+use bytes::Bytes;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+
+use crate::Options;
+
+/// Idle connections that are kept.
+const IDLE_MAX: usize = 8;
+/// How often it is looked whether a coordinator that has not answered yet does anything at all.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Where messages go.
+pub(super) struct Upstream {
+    find: FindOptions,
+    target: String,
+    folder: Option<HeaderValue>,
+    idle: Mutex<Vec<Connection>>,
+    /// One search at a time: the others find what it found.
+    search: tokio::sync::Mutex<()>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum SendError {
+    /// Nothing was sent: there is no coordinator, and why.
+    NoCoordinator(FindError),
+    /// The connection ended; it may have been carried out.
+    Lost,
+}
+
+/// An answer whose body is still to come on its connection.
+pub(super) struct Incomplete {
+    pub(super) response: Response<Incoming>,
+    pub(super) connection: Connection,
+}
+
+impl Upstream {
+    pub(super) fn new(options: Options) -> Self {
+        let target = match &options.window {
+            Some(window) => format!("/mcp/windows/{}", encode(window)),
+            None => "/mcp".to_owned(),
+        };
+        let folder = options.folder.filter(|_| options.window.is_none());
+        let folder = folder.and_then(|folder| HeaderValue::from_str(&encode(folder.to_str()?)).ok());
+        Self {
+            find: options.find,
+            target,
+            folder,
+            idle: Mutex::default(),
+            search: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Sends a request with a body of JSON, on an idle connection or a new one.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        headers: &HeaderMap,
+        body: Bytes,
+        may_start: bool,
+    ) -> Result<Incomplete, SendError> {
+        let mut connection = self.connection(may_start).await.map_err(SendError::NoCoordinator)?;
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.target.parse().unwrap_or_else(|_| http::Uri::from_static("/mcp"));
+        let own = request.headers_mut();
+        own.clone_from(headers);
+        own.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        own.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        if let Some(folder) = &self.folder {
+            own.insert(HeaderName::from_static(FOLDER_HEADER), folder.clone());
+        }
+        let response = self.unless_hung(connection.send(request)).await.ok_or(SendError::Lost)?;
+        let response = response.map_err(|error| {
+            tracing::debug!(%error, "the coordinator exited");
+            SendError::Lost
+        })?;
+        Ok(Incomplete { response, connection })
+    }
+
+    /// Waits for what the coordinator is to say, which may take as long as a call takes; `None` when it was stopped or
+    /// hangs. The next request ends it then, and starts another.
+    pub(super) async fn unless_hung<T>(&self, said: impl Future<Output = T>) -> Option<T> {
+        let hung = async {
+            loop {
+                tokio::time::sleep(LOOK_EVERY).await;
+                if let Err(FindError::Hung { .. }) = find::find(&self.find.home).await {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            said = said => Some(said),
+            () = hung => {
+                tracing::warn!("the coordinator is not responding");
+                self.forget();
+                None
+            }
+        }
+    }
+
+    /// A connection may be used again once its answer is complete.
+    pub(super) fn keep(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX && !connection.is_closed() {
+            idle.push(connection);
+        }
+    }
+
+    /// Forgets idle connections, for instance because their token is no longer good.
+    pub(super) fn forget(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    async fn connection(&self, may_start: bool) -> Result<Connection, FindError> {
+        // The runtime looks at its sockets when a task yields: a coordinator that died before this call was made
+        // is noticed before anything is written to it, and the call is not lost.
+        for _ in 0..2 {
+            tokio::task::yield_now().await;
+        }
+        if let Some(connection) = self.idle_connection() {
+            return Ok(connection);
+        }
+        let searching = self.search.lock().await;
+        let mut connection = if may_start {
+            find::find_or_start(&self.find).await?
+        } else {
+            find::find(&self.find.home).await?
+        };
+        drop(searching);
+        let epoch = self.find.home.stored_state().client_epoch;
+        connection.set_role(Role::Client { epoch });
+        Ok(connection)
+    }
+
+    fn idle_connection(&self) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(connection) = idle.pop() {
+            if !connection.is_closed() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+}
+
+/// Percent-encodes everything that is not plain.
+fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}

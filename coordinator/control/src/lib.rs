@@ -1,0 +1,380 @@
+//! `/v1`: registration, heartbeats and event streams of windows, commands of the user.
+//!
+//! What comes in is checked against named bounds before the keeper hears of it, and every refusal names the field
+//! and what it must be. A route is a handler and nothing more: what it takes and answers are types of `baton-proto`,
+//! and `docs/openapi.json` is generated from them. What only the owner of the process can do (end, move, be
+//! replaced) is an [`Order`] to it. Who may call is decided before, by `baton-http`; only the hello checks its own
+//! credential.
+//!
+//! The table of routes stands in [`baton_proto::control`], their paths in [`baton_link::api`].
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `validate` | the bounds of what is believed |
+//! | `failure` | errors as answers |
+//! | `status` | the answer of `/v1/status` |
+//! | `openapi` | the description of all routes |
+
+mod failure;
+mod openapi;
+mod status;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use baton_election::keeper::{Events, Keeper, KeeperError};
+use baton_election::resolve::resolve;
+use baton_http::Admitted;
+use baton_http::connection::Way;
+use baton_link::api;
+use baton_link::explain::Explanation;
+use baton_proto::control::{
+    Done, Failure, Heartbeat, Leave, Outcome, Pong, PortChange, PortChanged, Register, Registered, Replace,
+    Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
+};
+use baton_proto::discovery::{HelloAnswer, HelloCredential, Secret};
+use baton_proto::ids::WindowId;
+use baton_proto::{PROTOCOL, PROTOCOL_MIN};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::{mpsc, oneshot, watch};
+use tower::ServiceExt as _;
+
+use failure::{Checked, ControlError};
+use openapi::Routes;
+pub use openapi::openapi_text;
+
+/// Largest body of `/v1`: a registration with every list and text at its bound is smaller.
+const BODY_LIMIT: usize = 1 << 20;
+
+/// What the routes need.
+#[derive(Clone, Debug)]
+pub struct ControlState {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    keeper: Keeper,
+    secret: Secret,
+    ports: watch::Receiver<Vec<u16>>,
+    orders: mpsc::Sender<Order>,
+    warnings: watch::Receiver<Vec<String>>,
+}
+
+/// What the routes ask of the owner of the process.
+#[derive(Debug)]
+pub enum Order {
+    /// End gracefully; the answer is on its way already.
+    Shutdown,
+    /// Let this program follow; reply with the port once it answers, or why it does not.
+    Replace(PathBuf, oneshot::Sender<Result<u16, Explanation>>),
+    /// Listen on another port; reply once it answers, or why it cannot.
+    ChangePort(u16, oneshot::Sender<Result<(), PortRefused>>),
+    /// Make all client tokens worthless; reply with the new epoch once it is written down, or why it cannot be:
+    /// a coordinator that starts from the file must not take the old token again.
+    RotateToken(oneshot::Sender<Result<u32, Explanation>>),
+}
+
+/// Why the port cannot be changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PortRefused(
+    /// Why, and what to try.
+    pub Explanation,
+);
+
+impl ControlState {
+    /// `ports` are those that answer, the current one first; orders go to the owner of the process.
+    pub fn new(
+        keeper: Keeper,
+        secret: Secret,
+        ports: watch::Receiver<Vec<u16>>,
+        orders: mpsc::Sender<Order>,
+        warnings: watch::Receiver<Vec<String>>,
+    ) -> Self {
+        Self { inner: Arc::new(Inner { keeper, secret, ports, orders, warnings }) }
+    }
+
+    fn keeper(&self) -> &Keeper {
+        &self.inner.keeper
+    }
+
+    /// Windows learn of a change of the port with their next heartbeat.
+    fn with_port(&self, registered: Registered) -> Registered {
+        Registered { port: Some(self.port()), ..registered }
+    }
+
+    fn port(&self) -> u16 {
+        self.inner.ports.borrow().first().copied().unwrap_or_default()
+    }
+
+    /// Who we are, without a proof.
+    fn hello_answer(&self, port: u16) -> HelloAnswer {
+        let roster = self.keeper().roster();
+        HelloAnswer {
+            instance: roster.instance.clone(),
+            generation: roster.generation,
+            port,
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol: (PROTOCOL_MIN, PROTOCOL),
+            nonce: String::new(),
+            proof: String::new(),
+        }
+    }
+
+    /// The window that `text` names; its id is asked of the keeper again, which may say that it has gone.
+    fn window(&self, text: &str) -> Result<WindowId, ControlError> {
+        Ok(resolve(&self.keeper().roster(), text)?.id.clone())
+    }
+
+    async fn order(&self, order: Order) -> Result<(), ControlError> {
+        self.inner.orders.send(order).await.map_err(|_| ControlError::from(KeeperError::Ended))
+    }
+}
+
+/// The routes under `/v1`; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Control(axum::Router);
+
+impl Control {
+    /// All of them.
+    pub fn new(state: ControlState) -> Self {
+        let router = routes()
+            .router
+            .fallback(failure::unknown_route)
+            .method_not_allowed_fallback(failure::wrong_method)
+            .layer(DefaultBodyLimit::max(BODY_LIMIT))
+            .with_state(state);
+        Self(router)
+    }
+
+    /// Answers one request.
+    pub async fn answer(&self, admitted: Admitted) -> axum::http::Response<baton_http::body::Body> {
+        let mut request = axum::http::Request::from_parts(admitted.parts, Body::from(admitted.body));
+        request.extensions_mut().insert(admitted.way);
+        let Ok(response) = self.0.clone().oneshot(request).await;
+        response.map(baton_http::body::Body::other)
+    }
+}
+
+/// Routes of one's own, for tests of what stands around them.
+impl From<axum::Router> for Control {
+    fn from(router: axum::Router) -> Self {
+        Self(router)
+    }
+}
+
+fn routes() -> Routes {
+    Routes::default()
+        .add(api::HELLO, "hello", "Prove the coordinator to a holder of the secret", hello)
+        .add(api::PING, "ping", "Whether the coordinator answers", ping)
+        .add(api::REGISTER, "register", "Announce a window, again or newly", register)
+        .add(api::HEARTBEAT, "heartbeat", "A sign of life, and what changed", heartbeat)
+        .add(api::LEAVE, "leave", "End a window on purpose", leave)
+        .add(api::EVENTS, "events", "Notices to the window, one JSON a line", events)
+        .add(api::TAKE, "take", "Make a window live (R4)", take)
+        .add(api::START, "start", "The same as take (R4)", take)
+        .add(api::STOP, "stop", "Stop a window; nobody takes its place (R5)", stop)
+        .add(api::RESTART, "restart", "Restart the agent of a window (R7)", restart)
+        .add(api::CHANGE_WINDOW, "change_window", "Change the settings of a window (R8)", change_window)
+        .add(api::SETTINGS, "settings", "Settings in force", settings)
+        .add(api::CHANGE_SETTINGS, "change_settings", "Change settings", change_settings)
+        .add(api::STATUS, "status", "The coordinator and all windows", status)
+        .add(api::ROTATE_TOKEN, "rotate_token", "Make all client tokens worthless", rotate)
+        .add(api::CHANGE_PORT, "change_port", "Move to another port", change_port)
+        .add(api::REPLACE, "replace", "Hand everything over to another version", replace)
+        .add(api::SHUTDOWN, "shutdown", "Answer, then end the coordinator", shutdown)
+}
+
+/// The answer of every route.
+type Answer<T> = Result<Json<T>, ControlError>;
+
+async fn hello(
+    State(state): State<ControlState>,
+    way: Option<Extension<Way>>,
+    headers: HeaderMap,
+) -> Answer<HelloAnswer> {
+    if matches!(way, Some(Extension(Way::Socket))) {
+        // Who reaches the socket knows who we are, and we who they are.
+        return Ok(Json(state.hello_answer(state.port())));
+    }
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer = bearer.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+    let ports = state.inner.ports.borrow().clone();
+    let secret = &state.inner.secret;
+    // Only a credential made for a port of ours counts: what a stranger captured on its own is worth nothing.
+    let proven =
+        ports.into_iter().find_map(|port| Some((port, HelloCredential::from_bearer(bearer, secret, port)?)));
+    let Some((port, caller)) = proven else { return Err(ControlError::unproven()) };
+    let mut nonce = [0; 16];
+    getrandom::fill(&mut nonce).map_err(|_| ControlError::no_randomness())?;
+    let nonce = nonce.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut answer = HelloAnswer { nonce, ..state.hello_answer(port) };
+    answer.sign(secret, &caller.nonce);
+    Ok(Json(answer))
+}
+
+async fn ping(State(state): State<ControlState>) -> Json<Pong> {
+    Json(Pong { instance: state.keeper().roster().instance.clone() })
+}
+
+async fn register(
+    State(state): State<ControlState>,
+    Path(id): Path<String>,
+    Checked(register): Checked<Register>,
+) -> Answer<Registered> {
+    let id = validate::window_id(id)?;
+    validate::register(&register, &state.inner.ports.borrow())?;
+    Ok(Json(state.with_port(state.keeper().register(id, register).await?)))
+}
+
+async fn heartbeat(
+    State(state): State<ControlState>,
+    Path(id): Path<String>,
+    Checked(heartbeat): Checked<Heartbeat>,
+) -> Answer<Registered> {
+    let id = validate::window_id(id)?;
+    validate::heartbeat(&heartbeat)?;
+    Ok(Json(state.with_port(state.keeper().heartbeat(id, heartbeat).await?)))
+}
+
+async fn leave(
+    State(state): State<ControlState>,
+    Path(id): Path<String>,
+    Checked(leave): Checked<Leave>,
+) -> Answer<Done> {
+    state.keeper().leave(validate::window_id(id)?, leave.incarnation).await?;
+    Ok(Json(Done {}))
+}
+
+/// The query of the event stream.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct EventsQuery {
+    /// As registered.
+    incarnation: u64,
+}
+
+async fn events(
+    State(state): State<ControlState>,
+    Path(id): Path<String>,
+    query: Result<Query<EventsQuery>, QueryRejection>,
+) -> Result<Response, ControlError> {
+    let id = validate::window_id(id)?;
+    let Query(EventsQuery { incarnation }) =
+        query.map_err(|rejection| ControlError::bad_request(&rejection))?;
+    let events = state.keeper().open_events(id, incarnation).await?;
+    let body = Body::from_stream(futures_util::stream::unfold(events, next_line));
+    let response = Response::builder()
+        .header(header::CONTENT_TYPE, "application/x-ndjson")
+        .header(header::CACHE_CONTROL, "no-store")
+        .body(body);
+    response.map_err(|_| ControlError::internal())
+}
+
+/// One notice as a line, with the rest of the stream.
+async fn next_line(mut events: Events) -> Option<(Result<Bytes, Infallible>, Events)> {
+    let notice = events.next().await?;
+    let mut line = serde_json::to_vec(&notice).ok()?;
+    line.push(b'\n');
+    Some((Ok(line.into()), events))
+}
+
+async fn take(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<Outcome> {
+    Ok(Json(state.keeper().take(state.window(&window)?).await?))
+}
+
+async fn stop(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<Outcome> {
+    Ok(Json(state.keeper().stop(state.window(&window)?).await?))
+}
+
+async fn restart(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<Outcome> {
+    Ok(Json(state.keeper().restart(state.window(&window)?).await?))
+}
+
+async fn change_window(
+    State(state): State<ControlState>,
+    Path(window): Path<String>,
+    Checked(change): Checked<WindowSettings>,
+) -> Answer<Outcome> {
+    let window = state.window(&window)?;
+    match change.auto_start {
+        Some(on) => Ok(Json(state.keeper().set_auto_start(window, on).await?)),
+        None => Err(ControlError::invalid("name something to change: auto_start".to_owned())),
+    }
+}
+
+async fn settings(State(state): State<ControlState>) -> Json<Settings> {
+    Json((*state.keeper().roster().settings).clone())
+}
+
+async fn change_settings(
+    State(state): State<ControlState>,
+    Checked(change): Checked<SettingsChange>,
+) -> Answer<Settings> {
+    validate::settings(&change)?;
+    Ok(Json(state.keeper().change_settings(change).await?))
+}
+
+async fn status(State(state): State<ControlState>) -> Answer<Status> {
+    let status = status::status(&*state.keeper().snapshot().await?, state.port());
+    let warnings = state.inner.warnings.borrow().clone();
+    Ok(Json(Status { warnings, ..status }))
+}
+
+async fn rotate(State(state): State<ControlState>) -> Answer<Rotated> {
+    let (reply, rotated) = oneshot::channel();
+    state.order(Order::RotateToken(reply)).await?;
+    match rotated.await {
+        Ok(Ok(epoch)) => Ok(Json(Rotated { epoch })),
+        Ok(Err(why)) => Err(ControlError::not_written(why)),
+        Err(_) => Err(KeeperError::Ended.into()),
+    }
+}
+
+async fn change_port(
+    State(state): State<ControlState>,
+    Checked(change): Checked<PortChange>,
+) -> Answer<PortChanged> {
+    validate::port(change.port)?;
+    let (reply, changed) = oneshot::channel();
+    state.order(Order::ChangePort(change.port, reply)).await?;
+    match changed.await {
+        Ok(Ok(())) => Ok(Json(PortChanged { url: status::url(change.port) })),
+        Ok(Err(refused)) => Err(ControlError::conflict("port_refused", refused.0)),
+        Err(_) => Err(KeeperError::Ended.into()),
+    }
+}
+
+async fn replace(State(state): State<ControlState>, Checked(replace): Checked<Replace>) -> Answer<Replaced> {
+    let program = validate::program(replace.program)?;
+    let (reply, replaced) = oneshot::channel();
+    state.order(Order::Replace(program, reply)).await?;
+    match replaced.await {
+        Ok(Ok(port)) => Ok(Json(Replaced { port })),
+        Ok(Err(why)) => Err(ControlError::conflict("not_replaced", why)),
+        Err(_) => Err(KeeperError::Ended.into()),
+    }
+}
+
+async fn shutdown(State(state): State<ControlState>) -> Answer<Done> {
+    state.order(Order::Shutdown).await?;
+    Ok(Json(Done {}))
+}
+
+/// A failure with the given code.
+fn failure(code: &str, Explanation { message, hint }: Explanation) -> Failure {
+    Failure { code: code.to_owned(), message, hint, candidates: Vec::new() }
+}

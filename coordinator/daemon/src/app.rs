@@ -1,0 +1,90 @@
+//! Who answers which path: `/mcp*` the edge, `/v1/*` the control routes, everything else is a plain 404.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_control::Control;
+use baton_edge::Edge;
+use baton_election::roster::Roster;
+use baton_http::body::Body;
+use baton_http::guard::{Route, TokenNews};
+use baton_http::{Admitted, END_GRACE, End, Gate, Listeners, respond};
+use baton_proto::discovery::{Role, Secret};
+use http::{Method, Response, StatusCode};
+use tokio::sync::{mpsc, watch};
+
+/// What of the grace is for the answers of those calls that did not end.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
+/// What answers on the coordinator's port.
+pub struct App {
+    edge: Edge,
+    control: Control,
+    gate: Arc<Gate>,
+}
+
+impl App {
+    /// Puts the parts behind one guard, which says what it learns of the client token.
+    pub fn new(
+        secret: Secret,
+        roster: watch::Receiver<Arc<Roster>>,
+        edge: Edge,
+        control: Control,
+        news: mpsc::Sender<TokenNews>,
+    ) -> Arc<Self> {
+        Arc::new(Self { edge, control, gate: Gate::new(secret, roster, news) })
+    }
+
+    /// See [`Gate::leave`].
+    pub fn leave(&self) {
+        self.gate.leave();
+    }
+
+    /// The coordinator ends with `closing`: calls that are held or still run get an answer.
+    pub fn end(&self) {
+        self.edge.end(END_GRACE - LAST_ANSWERS);
+    }
+
+    /// See [`Gate::hand_on`].
+    pub fn hand_on(&self) {
+        self.gate.hand_on();
+    }
+
+    /// Another coordinator answers on `port` from now on: what still comes here is passed to it.
+    pub fn retire(&self, port: u16) {
+        self.hand_on();
+        self.edge.successor().appoint(port);
+    }
+
+    async fn answer(&self, admitted: Admitted) -> Response<Body> {
+        match admitted.route {
+            Route::Mcp => self.edge.handle(admitted.parts, admitted.body).await,
+            Route::Control if self.edge.successor().is_appointed() => self.pass_control(admitted).await,
+            Route::Control => self.control.answer(admitted).await,
+            Route::Unknown if admitted.parts.method == Method::OPTIONS => {
+                respond::plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n")
+            }
+            Route::Unknown => respond::plain(StatusCode::NOT_FOUND, "not found\n"),
+        }
+    }
+
+    /// What comes for a coordinator that was replaced. The event stream of a window is opened with the new one.
+    async fn pass_control(&self, Admitted { parts, body, .. }: Admitted) -> Response<Body> {
+        let is_stream = parts.uri.path().ends_with("/events");
+        let passed = async { self.edge.successor().pass(Role::Member, parts, body).await.ok() };
+        let passed = if is_stream { None } else { passed.await };
+        passed.unwrap_or_else(|| {
+            respond::plain(StatusCode::SERVICE_UNAVAILABLE, "the coordinator was replaced\n")
+        })
+    }
+}
+
+/// Answers on `listeners` until the end; see [`baton_http::serve`].
+pub async fn serve(listeners: Listeners, app: Arc<App>, end: End) {
+    let gate = app.gate.clone();
+    let answer = move |admitted| {
+        let app = app.clone();
+        async move { app.answer(admitted).await }
+    };
+    baton_http::serve(listeners, gate, end, answer).await;
+}

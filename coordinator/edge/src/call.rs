@@ -1,0 +1,219 @@
+//! One tool call: held while nobody is live, routed, forwarded, and never lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_http::body::Body;
+use baton_http::respond;
+use baton_mcp::envelope::{self, CommonParams, Request};
+use baton_mcp::fault::{RpcError, ToolFailure, code};
+use baton_mcp::message;
+use baton_mcp::revision::Era;
+use baton_proto::edge::{CALLER_HEADER, CLIENT_HEADER};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use tokio::time::Instant;
+
+use super::cancel::Running;
+use super::endpoint::Endpoint;
+use super::forward::{Attempt, Call, Stop, stopped_bytes};
+use super::post::Caller;
+use super::route::{self, Decision, Wish};
+use super::windows_tools;
+use super::{Edge, Unrun};
+
+/// Pauses between two attempts at a window that refuses, when the roster says nothing new.
+const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
+
+/// All windows register again within this time after the coordinator was restarted.
+const REGISTRATION: Duration = Duration::from_secs(1);
+
+/// Answers `tools/call`.
+pub(crate) async fn answer(
+    edge: &Edge,
+    endpoint: &Endpoint,
+    caller: &Caller,
+    request: &Request<'_>,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Response<Body> {
+    let invalid = |error: &RpcError| respond::rpc_error(caller.era, Some(request.id), error);
+    let params: CommonParams<'_> = match envelope::params(request.params) {
+        Ok(params) => params,
+        Err(error) => return invalid(&error),
+    };
+    let Some(name) = params.name.as_deref() else {
+        return invalid(&RpcError::new(code::INVALID_PARAMS, "tools/call needs the name of a tool"));
+    };
+    if params
+        .arguments
+        .is_some_and(|arguments| !arguments.get().starts_with('{') && arguments.get() != "null")
+    {
+        return invalid(&RpcError::new(code::INVALID_PARAMS, "\"arguments\" must be an object"));
+    }
+    if !envelope::is_window_id(request.id.get()) {
+        let why = "\"id\" of a tool call must be a string or a 64-bit integer";
+        return invalid(&RpcError::new(code::INVALID_REQUEST, why));
+    }
+    let arguments = match envelope::routing_arguments(params.arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => return invalid(&error),
+    };
+    if let Some(result) = windows_tools::call(edge, name, params.arguments, &caller.client).await {
+        return match result {
+            Ok(content) => {
+                respond::rpc_result(request.id, &message::tool_content(caller.era, &content, false))
+            }
+            Err(failure) => respond::tool_failure(caller.era, request.id, &failure),
+        };
+    }
+    let wish = Wish {
+        window: arguments.window.as_deref(),
+        session: arguments.session.as_deref(),
+        pin: &endpoint.pin,
+    };
+    // A newer window may have tools that this build has not heard of, but nothing is worth waiting for then.
+    if !edge.0.catalogue.has_tool(name) && matches!(route::route(&edge.roster(), wish), Decision::Hold(_)) {
+        return invalid(&unknown_tool(edge, name));
+    }
+    let running = match caller.session {
+        Some(session) => match edge.0.cancellations.enter(session, request.id.get()) {
+            Some(running) => Some(running),
+            None => {
+                let why = format!("a request with the ID {} is already running", request.id);
+                return invalid(&RpcError::new(code::INVALID_REQUEST, why));
+            }
+        },
+        None => None,
+    };
+    let mut headers = if caller.era == Era::Stateless { mcp_headers(headers) } else { HeaderMap::new() };
+    if let Some(client) = client_header(&caller.client) {
+        headers.insert(HeaderName::from_static(CLIENT_HEADER), client);
+    }
+    if let Some(caller) = caller_header(caller) {
+        headers.insert(HeaderName::from_static(CALLER_HEADER), caller);
+    }
+    let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running });
+    await_window(edge, wish).await;
+    send(edge, &call, wish).await
+}
+
+/// Right after a restart of the coordinator, a window that nobody knows may be one that has not registered again:
+/// its calls must not be refused, or go to another one, meanwhile.
+async fn await_window(edge: &Edge, wish: Wish<'_>) {
+    let until = edge.0.started + REGISTRATION;
+    let mut roster = edge.0.roster.clone();
+    while Instant::now() < until && route::is_unheard_of(&roster.borrow_and_update(), wish) {
+        tokio::select! {
+            changed = roster.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep_until(until) => {}
+        }
+    }
+}
+
+/// Routes and sends a call until it is answered, or has waited long enough.
+async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>) -> Response<Body> {
+    let mut roster = edge.0.roster.clone();
+    let mut pause = RETRY.0;
+    let mut deadline = None;
+    loop {
+        if call.running.as_ref().is_some_and(Running::is_cancelled) {
+            return respond::json(http::StatusCode::OK, stopped_bytes(call, Stop::Cancelled));
+        }
+        if edge.successor().is_appointed() {
+            return unrun();
+        }
+        let current = roster.borrow_and_update().clone();
+        let (failure, is_retry) = match route::route(&current, wish) {
+            Decision::Send(target) => match edge.0.windows.send(&target, call).await {
+                Attempt::Answered(response) => return response,
+                Attempt::NotRun(why) => {
+                    tracing::debug!(window = %target.window.id, why, "a call did not run; waiting");
+                    (unreachable_window(&target.window.name, why), true)
+                }
+            },
+            Decision::Hold(failure) => (failure, false),
+            Decision::Refuse(failure) => return respond::tool_failure(call.era, &call.id, &failure),
+        };
+        let hold = Duration::from_millis(current.settings.hold_calls_ms);
+        let deadline = *deadline.get_or_insert_with(|| Instant::now() + hold);
+        let cancelled = async {
+            match &call.running {
+                Some(running) => running.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = roster.changed() => if changed.is_err() {
+                return respond::tool_failure(call.era, &call.id, &failure);
+            },
+            () = tokio::time::sleep(pause), if is_retry => pause = (pause * 2).min(RETRY.1),
+            // Answered above.
+            () = cancelled => {}
+            () = edge.successor().appointed() => {}
+            () = edge.0.ending.begun.cancelled() => {
+                return respond::tool_failure(call.era, &call.id, &failure);
+            }
+            () = tokio::time::sleep_until(deadline) => {
+                return respond::tool_failure(call.era, &call.id, &failure);
+            }
+        }
+        if Instant::now() >= deadline {
+            return respond::tool_failure(call.era, &call.id, &failure);
+        }
+    }
+}
+
+/// The call did not run, and the coordinator that could still run it is another one.
+fn unrun() -> Response<Body> {
+    let mut response = respond::empty(http::StatusCode::OK);
+    response.extensions_mut().insert(Unrun);
+    response
+}
+
+/// The headers that a window shall see: those that describe the message itself.
+fn mcp_headers(headers: &HeaderMap) -> HeaderMap {
+    let is_passed = |name: &HeaderName| {
+        let name = name.as_str();
+        name == "mcp-method" || name == "mcp-name" || name.starts_with("mcp-param-")
+    };
+    let passed = headers.iter().filter(|(name, _)| is_passed(name));
+    passed.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// A client's name, as far as a header takes it: the window logs it.
+fn client_header(client: &str) -> Option<HeaderValue> {
+    const LEN_MAX: usize = 64;
+    let shown =
+        client.chars().take(LEN_MAX).map(|one| if one.is_ascii_graphic() || one == ' ' { one } else { '?' });
+    let shown: String = shown.collect();
+    let shown = shown.trim();
+    (!shown.is_empty()).then(|| HeaderValue::from_str(shown).ok()).flatten()
+}
+
+/// What tells a client's calls from those of others.
+fn caller_header(caller: &Caller) -> Option<HeaderValue> {
+    let Some(session) = caller.session else { return client_header(&caller.client) };
+    let digits: String = session.iter().map(|byte| format!("{byte:02x}")).collect();
+    HeaderValue::from_str(&digits).ok()
+}
+
+fn unknown_tool(edge: &Edge, name: &str) -> RpcError {
+    let shortened: String = name.chars().take(80).collect();
+    let similar = edge.0.catalogue.similar(name);
+    let hint = if similar.is_empty() {
+        "see tools/list".to_owned()
+    } else {
+        format!("did you mean {}?", similar.join(" or "))
+    };
+    RpcError::new(code::INVALID_PARAMS, format!("unknown tool {shortened:?}; {hint}"))
+}
+
+fn unreachable_window(name: &str, why: &str) -> ToolFailure {
+    ToolFailure {
+        code: "window_unreachable",
+        message: format!("The call was not run: window {name:?} is unreachable ({why})."),
+        hint: "Try again, or ask the user to restart the window: `baton restart WINDOW`.".to_owned(),
+        candidates: Vec::new(),
+    }
+}

@@ -1,0 +1,253 @@
+//! Open GET and listen streams: what tells clients that the list of tools may have changed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Interval;
+use tokio_util::sync::CancellationToken;
+
+/// How often an open stream shows that it lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Streams that may be open at once; of more, the oldest one ends, so that no client can keep others from theirs.
+const STREAMS_MAX: usize = 1024;
+/// What such a one hears last, when it is owed no answer.
+const CROWDED_OUT: Bytes = Bytes::from_static(b": closed: too many open streams\n\n");
+
+/// All open streams.
+pub(crate) struct Streams {
+    /// Counts changes; clients that are slow hear of several at once.
+    changes: watch::Sender<u64>,
+    table: Mutex<Table>,
+    closing: CancellationToken,
+}
+
+#[derive(Default)]
+struct Table {
+    /// All of them, oldest first.
+    open: BTreeMap<u64, oneshot::Sender<Crowded>>,
+    /// The GET stream of each session: a message goes out on one stream only, so a new one ends the old one.
+    gets: HashMap<[u8; 16], u64>,
+    last_key: u64,
+}
+
+/// A newer stream needs the place.
+struct Crowded;
+
+/// Texts of one stream.
+pub(crate) struct Script {
+    /// Sent first.
+    pub(crate) opening: Bytes,
+    /// Sent after every change; empty when nobody wants to know.
+    pub(crate) change: Bytes,
+    /// Sent last, when the coordinator ends.
+    pub(crate) closing: Bytes,
+}
+
+impl Streams {
+    pub(crate) fn new(closing: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { changes: watch::Sender::new(0), table: Mutex::default(), closing })
+    }
+
+    /// Tells everybody.
+    pub(crate) fn announce(&self) {
+        self.changes.send_modify(|n_changes| *n_changes += 1);
+    }
+
+    /// The GET stream of a session.
+    pub(crate) fn get(self: &Arc<Self>, session: [u8; 16]) -> impl Stream<Item = Bytes> + Send + use<> {
+        let change = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        let script = Script {
+            opening: Bytes::from_static(b": open\n\n"),
+            change: event(change.as_bytes()),
+            closing: Bytes::new(),
+        };
+        self.stream(script, Some(session))
+    }
+
+    /// A stream that belongs to one request.
+    pub(crate) fn listen(self: &Arc<Self>, script: Script) -> impl Stream<Item = Bytes> + Send + use<> {
+        self.stream(script, None)
+    }
+
+    /// Ends the GET stream of a session.
+    pub(crate) fn end(&self, session: [u8; 16]) {
+        let mut table = self.table();
+        if let Some(key) = table.gets.remove(&session) {
+            table.open.remove(&key);
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(self: &Arc<Self>, session: Option<[u8; 16]>) -> (oneshot::Receiver<Crowded>, Place) {
+        let (end, ended) = oneshot::channel();
+        let mut table = self.table();
+        if table.open.len() >= STREAMS_MAX
+            && let Some((_, oldest)) = table.open.pop_first()
+        {
+            tracing::warn!("too many client streams; closed the oldest");
+            // It may have ended by itself.
+            let _ = oldest.send(Crowded);
+        }
+        table.last_key += 1;
+        let key = table.last_key;
+        table.open.insert(key, end);
+        if let Some(older) = session.and_then(|session| table.gets.insert(session, key)) {
+            table.open.remove(&older);
+        }
+        (ended, Place { streams: self.clone(), key, session })
+    }
+
+    fn stream(
+        self: &Arc<Self>,
+        script: Script,
+        session: Option<[u8; 16]>,
+    ) -> impl Stream<Item = Bytes> + Send + use<> {
+        let (ended, place) = self.enter(session);
+        let mut keep_alive = tokio::time::interval(KEEP_ALIVE);
+        keep_alive.reset();
+        let open = Open {
+            script,
+            ended,
+            _place: place,
+            keep_alive,
+            changes: self.changes.subscribe(),
+            closing: self.closing.clone(),
+            is_opened: false,
+            is_closed: false,
+        };
+        futures_util::stream::unfold(open, |mut open| async move {
+            let bytes = open.next().await?;
+            Some((bytes, open))
+        })
+    }
+}
+
+/// One event with a message in it.
+pub(crate) fn event(message: &[u8]) -> Bytes {
+    [b"data: ", message, b"\n\n"].concat().into()
+}
+
+/// An entry of [`Table`].
+struct Place {
+    streams: Arc<Streams>,
+    key: u64,
+    session: Option<[u8; 16]>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut table = self.streams.table();
+        table.open.remove(&self.key);
+        // A newer stream of the session keeps its own.
+        if let Some(session) = self.session
+            && table.gets.get(&session) == Some(&self.key)
+        {
+            table.gets.remove(&session);
+        }
+    }
+}
+
+struct Open {
+    script: Script,
+    ended: oneshot::Receiver<Crowded>,
+    _place: Place,
+    keep_alive: Interval,
+    changes: watch::Receiver<u64>,
+    closing: CancellationToken,
+    is_opened: bool,
+    is_closed: bool,
+}
+
+impl Open {
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.is_closed {
+            return None;
+        }
+        if !std::mem::replace(&mut self.is_opened, true) {
+            return Some(self.script.opening.clone());
+        }
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut self.ended => {
+                    self.is_closed = true;
+                    let closing = if self.script.closing.is_empty() { CROWDED_OUT } else { self.script.closing.clone() };
+                    return ended.is_ok().then_some(closing);
+                }
+                () = self.closing.cancelled() => {
+                    self.is_closed = true;
+                    return Some(self.script.closing.clone()).filter(|bytes| !bytes.is_empty());
+                }
+                changed = self.changes.changed() => {
+                    changed.ok()?;
+                    // An empty piece would end a chunked body.
+                    if !self.script.change.is_empty() {
+                        return Some(self.script.change.clone());
+                    }
+                }
+                _ = self.keep_alive.tick() => return Some(Bytes::from_static(b": tick\n\n")),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_hears_of_a_change_on_its_newest_stream_only() {
+        let streams = Streams::new(CancellationToken::new());
+        let mut old = std::pin::pin!(streams.get([1; 16]));
+        assert_eq!(old.next().await.unwrap(), ": open\n\n");
+        let mut new = std::pin::pin!(streams.get([1; 16]));
+        assert_eq!(new.next().await.unwrap(), ": open\n\n");
+        streams.announce();
+        assert_eq!(old.next().await, None);
+        let notice = new.next().await.unwrap();
+        assert!(notice.starts_with(b"data: {") && notice.ends_with(b"}\n\n"), "{notice:?}");
+    }
+
+    #[tokio::test]
+    async fn of_too_many_streams_the_oldest_ends_with_a_word() {
+        let streams = Streams::new(CancellationToken::new());
+        let mut first = std::pin::pin!(streams.get([1; 16]));
+        first.next().await;
+        let script = || Script { opening: event(b"1"), change: event(b"2"), closing: event(b"3") };
+        let others: Vec<_> = (0..STREAMS_MAX).map(|_| streams.listen(script())).collect();
+        assert_eq!(first.next().await.unwrap(), CROWDED_OUT);
+        assert_eq!(first.next().await, None);
+        drop(others);
+        assert!(streams.table().open.is_empty() && streams.table().gets.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_stream_ticks_and_a_closed_one_leaves_nothing_behind() {
+        let closing = CancellationToken::new();
+        let streams = Streams::new(closing.clone());
+        {
+            let mut stream = std::pin::pin!(streams.get([1; 16]));
+            stream.next().await;
+            assert_eq!(stream.next().await.unwrap(), ": tick\n\n");
+        }
+        let script = Script { opening: event(b"1"), change: event(b"2"), closing: event(b"3") };
+        let mut listen = std::pin::pin!(streams.listen(script));
+        assert_eq!(listen.next().await.unwrap(), event(b"1"));
+        streams.announce();
+        streams.announce();
+        assert_eq!(listen.next().await.unwrap(), event(b"2"));
+        closing.cancel();
+        assert_eq!(listen.next().await.unwrap(), event(b"3"));
+        assert_eq!(listen.next().await, None);
+    }
+}

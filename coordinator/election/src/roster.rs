@@ -1,0 +1,82 @@
+//! CORE: what the coordinator knows of all windows at one moment: published by the keeper, read by everybody else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_proto::control::{DebugSession, Settings, WindowKind, WindowRef, WindowState};
+use baton_proto::ids::{InstanceId, Term, WindowId};
+use tokio::time::Instant;
+
+/// A consistent view; a new one is published after every change (`watch<Arc<Roster>>`).
+#[derive(Clone, Debug)]
+pub struct Roster {
+    /// This run of the coordinator.
+    pub instance: InstanceId,
+    /// Its generation.
+    pub generation: u64,
+    /// The live window with its term.
+    pub live: Option<(WindowId, Term)>,
+    /// The window whose place is held, and until when (R6, R9).
+    pub awaiting: Option<(WindowId, Instant)>,
+    /// All registered windows.
+    pub windows: BTreeMap<WindowId, Arc<Window>>,
+    /// Settings in force.
+    pub settings: Arc<Settings>,
+    /// Rotations of the client token, see [`baton_proto::discovery::Role::Client`].
+    pub client_epoch: u32,
+}
+
+/// One registered window.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Its id.
+    pub id: WindowId,
+    /// Its name; not unique.
+    pub name: String,
+    /// VS Code or headless.
+    pub kind: WindowKind,
+    /// Its absolute folders.
+    pub folders: Vec<String>,
+    /// Where it stands.
+    pub state: WindowState,
+    /// False while it is suspect (R10).
+    pub responsive: bool,
+    /// Its auto-start setting.
+    pub auto_start: bool,
+    /// Process id of its agent.
+    pub pid: u32,
+    /// Where its agent is called.
+    pub address: Address,
+    /// Which start of its agent this is.
+    pub incarnation: u64,
+    /// Its MCP debug sessions.
+    pub debug_sessions: Vec<DebugSession>,
+    /// When it was focused last.
+    pub last_focus: Option<Instant>,
+}
+
+/// Where an agent is called, and with which token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A name in the folder of the sockets; the token is that of its incarnation.
+    Socket(String),
+    /// A loopback port; the token is that of its incarnation.
+    Port(u16),
+    /// A loopback port of an agent of control protocol 1; the token is that of its window.
+    OldPort(u16),
+}
+
+impl Roster {
+    /// The live window, when it is registered (its place may be held while it is not).
+    pub fn live_window(&self) -> Option<(&Arc<Window>, Term)> {
+        let (id, term) = self.live.as_ref()?;
+        Some((self.windows.get(id)?, *term))
+    }
+}
+
+impl Window {
+    /// Id and name.
+    pub fn to_ref(&self) -> WindowRef {
+        WindowRef { id: self.id.clone(), name: self.name.clone() }
+    }
+}

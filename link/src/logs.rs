@@ -1,0 +1,272 @@
+//! Log files: one a day, for this user alone, one line an event, never through a link.
+//!
+//! Whatever a peer sends may end up in a field of an event. [`OneLine`] takes care that it forges no line of its own
+//! and does nothing to a terminal.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{Dir, FileType, Mode, OFlags};
+
+/// Days of logs that are kept, for each kind of them.
+const MAX_FILES: usize = 7;
+/// Seconds of a day.
+const DAY: u64 = 24 * 60 * 60;
+
+/// Target of events with the bodies of messages: they are logged only when the filter names it.
+pub const BODIES: &str = "baton_bodies";
+
+/// Target of the line that each call writes which changes or runs something: it is logged whatever the filter says.
+pub const AUDIT: &str = "baton_audit";
+
+/// The directives of a filter, without bodies unless they are asked for by name, and with the audit always.
+pub fn without_bodies(directives: &str) -> String {
+    let with_audit = format!("{directives},{AUDIT}=info");
+    if directives.contains(BODIES) { with_audit } else { format!("{with_audit},{BODIES}=off") }
+}
+
+/// Whether an event may be logged at all: other crates tell bodies and tokens at the levels below warnings, and the
+/// MCP library in warnings, too.
+pub fn is_logged(metadata: &tracing::Metadata<'_>) -> bool {
+    let target = metadata.target();
+    let least = if target.starts_with("rmcp") { tracing::Level::ERROR } else { tracing::Level::WARN };
+    target.starts_with("baton") || *metadata.level() <= least
+}
+
+/// The folder of the log files, opened once: what its name leads to later does not matter.
+#[derive(Debug)]
+pub struct LogFolder(OwnedFd);
+
+impl LogFolder {
+    /// Opens the folder, which is no link and ours.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(path, flags, Mode::empty())?;
+        let stat = rustix::fs::fstat(&folder)?;
+        if stat.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other("the log folder is owned by another user"));
+        }
+        Ok(Self(folder))
+    }
+
+    /// Opens the folder, and makes it when it is missing.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        match std::fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Self::open(path),
+        }
+    }
+
+    /// Names of the files of one kind, in the order of their days.
+    pub fn names(&self, kind: &str) -> io::Result<Vec<String>> {
+        let is_of_kind = |name: &&CStr| {
+            name.to_str().is_ok_and(|name| {
+                name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".log"))
+            })
+        };
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            if let Some(name) = Some(entry.file_name()).filter(is_of_kind) {
+                names.push(name.to_string_lossy().into_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Opens one of the files to read it.
+    pub fn read(&self, name: &str) -> io::Result<File> {
+        self.open_file(name, OFlags::RDONLY)
+    }
+
+    fn append(&self, name: &str) -> io::Result<File> {
+        let file = self.open_file(name, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)?;
+        // Older ones, and those that another umask made.
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(0o600))?;
+        Ok(file)
+    }
+
+    fn open_file(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        // Whoever could put a pipe there must not make us wait for its other end.
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = rustix::fs::openat(&self.0, name, flags, Mode::from_raw_mode(0o600))?;
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink > 1 {
+            return Err(io::Error::other(format!("{name} is a link or not a regular file")));
+        }
+        Ok(File::from(file))
+    }
+
+    /// Removes the oldest of a kind; that it cannot be removed harms nobody.
+    fn prune(&self, kind: &str) {
+        let names = self.names(kind).unwrap_or_default();
+        for name in names.iter().rev().skip(MAX_FILES) {
+            let _ = rustix::fs::unlinkat(&self.0, name.as_str(), rustix::fs::AtFlags::empty());
+        }
+    }
+}
+
+/// Writes to the file of the day.
+#[derive(Debug)]
+pub struct DailyFile {
+    folder: LogFolder,
+    kind: &'static str,
+    day: u64,
+    file: File,
+}
+
+impl DailyFile {
+    /// Appends to `KIND.DATE.log` in the folder.
+    pub fn open(folder: &Path, kind: &'static str) -> io::Result<Self> {
+        let folder = LogFolder::create(folder)?;
+        let day = today();
+        let file = folder.append(&name_of(kind, day))?;
+        folder.prune(kind);
+        Ok(Self { folder, kind, day, file })
+    }
+}
+
+impl Write for DailyFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let day = today();
+        if day != self.day {
+            // When there can be no new file, the old one goes on.
+            self.day = day;
+            if let Ok(file) = self.folder.append(&name_of(self.kind, day)) {
+                self.file = file;
+                self.folder.prune(self.kind);
+            }
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Writes each event as one line of plain text: it gets one event at a time, whole.
+#[derive(Debug)]
+pub struct OneLine<W>(pub W);
+
+impl<W: Write> Write for OneLine<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        if text.iter().all(|byte| (0x20..0x7f).contains(byte)) {
+            self.0.write_all(bytes)?;
+        } else {
+            let mut line = escaped(&String::from_utf8_lossy(text));
+            if text.len() < bytes.len() {
+                line.push('\n');
+            }
+            self.0.write_all(line.as_bytes())?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// With what breaks lines, moves cursors or turns the direction of text written out.
+fn escaped(text: &str) -> String {
+    let mut line = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        let turns = matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if character.is_control() || turns {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line
+}
+
+fn today() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / DAY
+}
+
+/// `KIND.YEAR-MONTH-DAY.log`, by the calendar of UTC.
+fn name_of(kind: &str, day: u64) -> String {
+    // Howard Hinnant's `civil_from_days`, whose year begins in March.
+    let day = day + 719_468;
+    let (era, day) = (day / 146_097, day % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    format!("{kind}.{year:04}-{month:02}-{day:02}.log")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn days_have_their_dates() {
+        for (day, date) in
+            [(0, "1970-01-01"), (11_016, "2000-02-29"), (20_779, "2026-11-22"), (47_540, "2100-02-28")]
+        {
+            assert_eq!(name_of("baton", day), format!("baton.{date}.log"));
+        }
+    }
+
+    #[test]
+    fn an_event_is_one_line() {
+        let mut written = Vec::new();
+        let mut lines = OneLine(&mut written);
+        lines.write_all(b"plain\n").unwrap();
+        lines.write_all("a\n2026 ERROR forged\r\x1b[31m \u{85}\u{202e} \u{fc}\n".as_bytes()).unwrap();
+        let text = String::from_utf8(written).unwrap();
+        assert_eq!(text, "plain\na\\n2026 ERROR forged\\r\\u{1b}[31m \\u{85}\\u{202e} \u{fc}\n");
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let (logs, elsewhere) = (place.path().join("logs"), place.path().join("elsewhere"));
+        std::fs::create_dir(&elsewhere).unwrap();
+        symlink(&elsewhere, &logs).unwrap();
+        assert!(DailyFile::open(&logs, "baton").is_err(), "the folder is a link");
+        std::fs::remove_file(&logs).unwrap();
+        let mut file = DailyFile::open(&logs, "baton").unwrap();
+        file.write_all(b"x\n").unwrap();
+        let folder = LogFolder::open(&logs).unwrap();
+        let name = folder.names("baton").unwrap().pop().unwrap();
+        let mode = std::fs::metadata(logs.join(&name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        std::fs::rename(logs.join(&name), elsewhere.join("target")).unwrap();
+        symlink(elsewhere.join("target"), logs.join(&name)).unwrap();
+        assert!(
+            DailyFile::open(&logs, "baton").is_err() && folder.read(&name).is_err(),
+            "the file is a link"
+        );
+        std::fs::remove_file(logs.join(&name)).unwrap();
+        std::fs::hard_link(elsewhere.join("target"), logs.join(&name)).unwrap();
+        assert!(DailyFile::open(&logs, "baton").is_err(), "the file has another name");
+    }
+
+    #[test]
+    fn the_oldest_go() {
+        let place = tempfile::tempdir().unwrap();
+        for day in 10..20 {
+            std::fs::write(place.path().join(format!("baton.2020-01-{day}.log")), "").unwrap();
+        }
+        std::fs::write(place.path().join("agent.2020-01-01.log"), "").unwrap();
+        drop(DailyFile::open(place.path(), "baton").unwrap());
+        let folder = LogFolder::open(place.path()).unwrap();
+        assert_eq!(folder.names("baton").unwrap().len(), MAX_FILES);
+        assert_eq!(folder.names("agent").unwrap().len(), 1);
+    }
+}

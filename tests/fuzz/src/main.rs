@@ -1,0 +1,12 @@
+//! The fuzz targets under libFuzzer; `cargo xtask fuzz` builds and starts it. `BATON_FUZZ` names the target.
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+#[cfg(feature = "libfuzzer")]
+mod fuzzer;
+
+#[cfg(not(feature = "libfuzzer"))]
+#[expect(clippy::print_stderr, reason = "it talks to a person")]
+fn main() {
+    eprintln!("Start the fuzzer with `cargo xtask fuzz`.");
+    std::process::exit(2);
+}

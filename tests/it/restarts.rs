@@ -1,0 +1,180 @@
+//! Windows are restarted and killed in the middle of calls: every answer is compared with what was done.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use baton_tests::client::ClientKind;
+use baton_tests::process::kill9_if_there;
+use baton_tests::raw::{Answer, KeepAlive, Request};
+use baton_tests::world::{World, find, live_name};
+use serde_json::{Value, json};
+
+/// Clients at once.
+const N_CLIENTS: usize = 4;
+
+/// What a client was told of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Told {
+    /// That it was done.
+    Done,
+    /// That nobody knows.
+    Unknown,
+    /// Anything else: it may be repeated.
+    NotRun,
+}
+
+/// Adds the line `text` to the file of a client.
+fn edit(client: usize, text: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": text, "method": "tools/call", "params": {
+        "name": "lcp_apply_edit",
+        "arguments": {
+            "file_path": format!("notes-{client}.txt"),
+            "edits": [{ "start_line": 1, "end_line": 0, "new_text": format!("{text}\n") }],
+        },
+    }})
+}
+
+fn told(answer: Option<&Answer>) -> Told {
+    let Some(answer) = answer else { return Told::Unknown };
+    let message: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    let result = &message["result"];
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    match result["isError"] {
+        _ if text.contains("outcome_unknown") => {
+            assert!(!text.to_lowercase().contains("try again"), "{text}");
+            Told::Unknown
+        }
+        Value::Bool(false) => Told::Done,
+        _ => Told::NotRun,
+    }
+}
+
+/// Edits of one client until it is over: what it was told of each.
+fn edits(world: &World, client: usize, token: &str, is_over: &AtomicBool) -> Vec<(String, Told, String)> {
+    let mut connection = KeepAlive::new(world.port());
+    let mut heard = Vec::new();
+    while !is_over.load(Ordering::Relaxed) {
+        let text = format!("call-{client}-{}", heard.len());
+        let request = Request::post(world.port(), "/mcp", token, edit(client, &text).to_string())
+            .with("MCP-Protocol-Version", "2025-11-25");
+        let answer = connection.send(&request);
+        let body = answer.as_ref().map(|answer| answer.body.clone()).unwrap_or_default();
+        heard.push((text, told(answer.as_ref()), body));
+    }
+    heard
+}
+
+/// How often each line is in the file.
+fn effects(folder: &Path, client: usize) -> BTreeMap<String, usize> {
+    let text =
+        std::fs::read_to_string(folder.join(format!("notes-{client}.txt"))).expect("the file is there");
+    let mut counts = BTreeMap::new();
+    text.lines().for_each(|line| *counts.entry(line.to_owned()).or_default() += 1);
+    counts
+}
+
+/// Breaks `world` in the middle of edits, and compares what was told with what was done; counts what was told.
+fn compare(world: &World, breaking: impl FnOnce(&World)) -> BTreeMap<Told, usize> {
+    let folder = world.folder("shop");
+    for client in 0..N_CLIENTS {
+        std::fs::write(folder.join(format!("notes-{client}.txt")), "end\n").expect("the folder is there");
+    }
+    let (token, is_over) = (world.token(), AtomicBool::new(false));
+    let heard: Vec<_> = std::thread::scope(|scope| {
+        let (token, is_over) = (&token, &is_over);
+        let clients: Vec<_> =
+            (0..N_CLIENTS).map(|client| scope.spawn(move || edits(world, client, token, is_over))).collect();
+        let broken = catch_unwind(AssertUnwindSafe(|| breaking(world)));
+        is_over.store(true, Ordering::Relaxed);
+        if let Err(panic) = broken {
+            resume_unwind(panic);
+        }
+        clients.into_iter().map(|client| client.join().expect("a client goes on to its end")).collect()
+    });
+    let mut counts = BTreeMap::new();
+    for (client, heard) in heard.into_iter().enumerate() {
+        let effects = effects(&folder, client);
+        for (text, told, body) in heard {
+            *counts.entry(told).or_default() += 1;
+            let n_effects = effects.get(&text).copied().unwrap_or(0);
+            let is_true = match told {
+                Told::Done => n_effects == 1,
+                Told::Unknown => n_effects <= 1,
+                Told::NotRun => n_effects == 0,
+            };
+            assert!(is_true, "{text} was done {n_effects} times, and the client was told {told:?}: {body}");
+        }
+    }
+    counts
+}
+
+/// Waits for another agent of the window, which is live.
+fn await_next(world: &World, before: u32) {
+    world.await_status("another agent is live", |status| {
+        live_name(status) == Some("shop") && find(status, "shop").is_some_and(|window| window.pid != before)
+    });
+}
+
+#[test]
+fn r7_a_restart_during_calls_loses_none_and_repeats_none() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    world.baton_ok(&["settings", "hold_calls_ms", "30000"]);
+    let counts = compare(&world, |world| {
+        for _ in 0..4 {
+            let agent = world.agent_pid("shop");
+            world.baton_ok(&["restart", "shop"]);
+            await_next(world, agent);
+        }
+    });
+    assert!(counts[&Told::Done] > 4, "{counts:?}");
+    assert_eq!(counts.len(), 1, "a restart is no reason to tell a client anything else: {counts:?}");
+}
+
+#[test]
+fn f7_nobody_is_invited_to_repeat_what_a_killed_window_did() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let counts = compare(&world, |world| {
+        for round in 0..4 {
+            let agent = world.agent_pid("shop");
+            if round % 2 == 1 {
+                world.baton_ok(&["restart", "shop"]);
+            }
+            // The one that was told to restart may be quicker.
+            kill9_if_there(agent);
+            await_next(world, agent);
+        }
+    });
+    assert!(counts[&Told::Done] > 4, "{counts:?}");
+}
+
+#[test]
+fn r7_a_call_that_takes_a_while_is_finished_before_the_restart() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let mut client = world.client(ClientKind::Python1);
+    let stop = client.stop_in_wait();
+    let frame = &stop["call_stack"][0]["frame_id"];
+    let (begun, done) = (world.scratch().join("begun"), world.scratch().join("done"));
+    let expression = format!(
+        "(open({begun:?}, 'a').write('x'), __import__('time').sleep(2), open({done:?}, 'a').write('x'))"
+    );
+    let call =
+        client.send_call("evaluate_expression", json!({ "expression": expression, "frame_id": frame }));
+    let is_begun = || begun.exists().then_some(());
+    baton_tests::process::await_some(baton_tests::world::PATIENCE, is_begun).expect("the call runs");
+    let agent = world.agent_pid("shop");
+    world.baton_ok(&["restart", "shop"]);
+    let answer = client.wait(call).expect("the call is answered");
+    assert_eq!(answer["structuredContent"]["status"], "success", "{answer:#}");
+    assert_eq!(std::fs::read_to_string(&done).expect("it was done"), "x", "once");
+    await_next(&world, agent);
+    client.expect("success", "get_breakpoints", json!({}));
+    client.close();
+}

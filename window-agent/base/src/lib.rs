@@ -1,0 +1,33 @@
+//! What the engines and the faces of the agent stand on: files, folders, processes, and ways to talk to both.
+//!
+//! It promises to know no debugger, no language server, no tool and no coordinator.
+//! What goes wrong here is a [`fault::Fault`], and every child process is spawned in [`process`].
+//!
+//! | module | what |
+//! |---|---|
+//! | [`fault`] | CORE: what went wrong, as a client reads it |
+//! | [`object`] | CORE: objects of JSON |
+//! | [`wire`] | CORE: values of a protocol as types |
+//! | [`names`] | CORE: which names are like one that does not exist |
+//! | [`paths`], [`launch_config`] | CORE: what a path or a configuration means |
+//! | [`workspace`], [`walk`] | the window's folders on disk: files, launch.json, settings |
+//! | [`process`] | the only file that spawns children |
+//! | [`rustup`] | what stands behind the names that rustup puts on the search path |
+//! | [`framing`], [`pipe`] | CORE: `Content-Length` framing; a connection that speaks in it |
+//! | [`shim`] | the channel to the VS Code extension |
+
+pub mod fault;
+pub mod framing;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
+pub mod launch_config;
+pub mod names;
+pub mod object;
+pub mod paths;
+pub mod pipe;
+pub mod process;
+pub mod rustup;
+pub mod shim;
+pub mod walk;
+pub mod wire;
+pub mod workspace;

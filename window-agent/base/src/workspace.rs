@@ -1,0 +1,473 @@
+//! The window's folders on disk: which file a path names, launch.json, settings.json.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::fault::{Fault, Kind};
+use crate::launch_config::variables::{Folder, VariableProblem, Variables};
+use crate::launch_config::{self, LaunchFile, LaunchProblem, env_file};
+use crate::names;
+use crate::object::Object;
+use crate::paths::{self, Fit, Given};
+use crate::walk::walk;
+
+/// Most files a search looks at.
+const MAX_WALKED: usize = 100_000;
+/// Longest search.
+const MAX_WALK: Duration = Duration::from_secs(3);
+/// Candidates that an answer lists.
+const MAX_CANDIDATES: usize = 10;
+/// Most folders that the coordinator takes, and the longest path of one in bytes.
+const MAX_TOLD_FOLDERS: usize = 64;
+const MAX_TOLD_PATH: usize = 4_096;
+/// Largest launch.json, settings.json or environment file.
+const MAX_FILE_LEN: u64 = 4 * 1024 * 1024;
+
+/// What a missing launch.json should hold.
+const EXAMPLE: &str = r#"{"version":"0.2.0","configurations":[{"name":"Python: main.py","type":"debugpy","request":"launch","program":"${workspaceFolder}/main.py"}]}"#;
+
+/// The folders of a window; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    folders: Arc<[Folder]>,
+}
+
+/// What the launch.json files of all folders hold.
+#[derive(Clone, Debug, Default)]
+pub struct Configurations {
+    /// Configurations with the index of their folder, as written.
+    pub configurations: Vec<(usize, Object)>,
+    /// Compounds, likewise.
+    pub compounds: Vec<(usize, Object)>,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}
+
+impl Workspace {
+    /// A workspace on these folders; they are made absolute and free of links. Those that cannot be opened are left
+    /// out, which is an error when nothing is left.
+    pub fn open(folders: &[PathBuf]) -> std::io::Result<Self> {
+        let (workspace, missing) = Self::open_some(folders);
+        match missing.first() {
+            Some(folder) if workspace.folders.is_empty() => {
+                let error = std::fs::canonicalize(folder).err();
+                let kind = error.as_ref().map_or(std::io::ErrorKind::NotFound, std::io::Error::kind);
+                let why = error.map_or_else(String::new, |error| format!(": {error}"));
+                Err(std::io::Error::new(kind, format!("{}{why}", folder.display())))
+            }
+            Some(_) => {
+                tracing::warn!(?missing, "cannot open these folders; ignoring them");
+                Ok(workspace)
+            }
+            None => Ok(workspace),
+        }
+    }
+
+    /// The same for an editor's window, which has folders even when none is there; and those that were left out.
+    pub fn open_some(folders: &[PathBuf]) -> (Self, Vec<PathBuf>) {
+        let mut opened = Vec::new();
+        let mut missing = Vec::new();
+        for folder in folders {
+            match std::fs::canonicalize(folder) {
+                Ok(path) => {
+                    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+                    opened.push(Folder { name: name.unwrap_or_default(), path });
+                }
+                Err(error) => {
+                    tracing::debug!(folder = %folder.display(), %error, "a folder cannot be opened");
+                    missing.push(folder.clone());
+                }
+            }
+        }
+        (Self { folders: opened.into() }, missing)
+    }
+
+    /// The folders.
+    pub fn folders(&self) -> &[Folder] {
+        &self.folders
+    }
+
+    /// The absolute folders, as the coordinator is told them: without those that it would refuse the window for.
+    pub fn folder_paths(&self) -> Vec<String> {
+        let paths = self.folders.iter().map(|folder| folder.path.to_string_lossy().into_owned());
+        let is_taken = |path: &String| path.len() <= MAX_TOLD_PATH && !path.chars().any(char::is_control);
+        paths.filter(is_taken).take(MAX_TOLD_FOLDERS).collect()
+    }
+
+    /// The one file that `given` names: absolute, relative to a folder, an address, or a unique end of a path.
+    pub async fn resolve_file(&self, given: &str) -> Result<PathBuf, Fault> {
+        let parsed = paths::parse(given).map_err(|problem| {
+            Fault::new(Kind::InvalidPath, format!("{:?} {problem}.", shorten(given)))
+                .hint("Give an absolute path, or one relative to the window's folder.")
+        })?;
+        let (workspace, given) = (self.clone(), given.to_owned());
+        run_blocking(move || workspace.resolve(&given, &parsed)).await
+    }
+
+    fn resolve(&self, given: &str, parsed: &Given) -> Result<PathBuf, Fault> {
+        match parsed {
+            Given::Absolute(path) => file_at(path)?.ok_or_else(|| self.not_found(given, path)),
+            Given::Relative(path) => self.resolve_relative(given, path),
+        }
+    }
+
+    fn resolve_relative(&self, given: &str, path: &Path) -> Result<PathBuf, Fault> {
+        let mut found = Vec::new();
+        for folder in self.folders.iter() {
+            found.extend(file_at(&folder.path.join(path))?);
+            // In a window of several folders a path may begin with the folder's name.
+            if let Ok(rest) = path.strip_prefix(&folder.name) {
+                found.extend(file_at(&folder.path.join(rest))?);
+            }
+        }
+        found.sort();
+        found.dedup();
+        match found.len() {
+            0 => {}
+            1 => return Ok(found.remove(0)),
+            _ => return Err(ambiguous(given, &found)),
+        }
+        let best = self.search(path);
+        match best.as_slice() {
+            [] => Err(self.not_found(given, path)),
+            [file] => Ok(file.clone()),
+            files => Err(ambiguous(given, files)),
+        }
+    }
+
+    fn not_found(&self, given: &str, path: &Path) -> Fault {
+        let given = shorten(given);
+        // Joining an absolute path gives that path.
+        let error = if self.folders.iter().any(|folder| folder.path.join(path).is_dir()) {
+            Fault::new(Kind::NotAFile, format!("{given:?} is a folder, not a file."))
+        } else {
+            Fault::new(Kind::FileNotFound, format!("There is no file {given:?} in this window."))
+        };
+        let mut alike = path.file_name().map(|name| self.search(Path::new(name))).unwrap_or_default();
+        if alike.is_empty() && error.kind == Kind::FileNotFound {
+            alike = self.nearest(path);
+        }
+        if alike.is_empty() {
+            let folders: Vec<String> =
+                self.folders.iter().map(|folder| folder.path.display().to_string()).collect();
+            return error.hint(format!("Relative paths start at {}.", folders.join(" or ")));
+        }
+        error.hint("Did you mean one of the candidates?").detail("candidates", shown(&alike))
+    }
+
+    /// The files whose names are most like the wanted one.
+    fn nearest(&self, wanted: &Path) -> Vec<PathBuf> {
+        // Half of the pairs of letters are others after one slip in a name of six letters.
+        const LEAST: f64 = 0.5;
+        let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let folders: Vec<PathBuf> = self.folders.iter().map(|folder| folder.path.clone()).collect();
+        names::nearest(&stem(wanted), files(&folders).map(|path| (stem(&path), path)), LEAST)
+    }
+
+    /// The files in the folders whose path ends so, of the best fit there is. What .gitignore names is left out.
+    fn search(&self, wanted: &Path) -> Vec<PathBuf> {
+        let folders: Vec<PathBuf> = self.folders.iter().map(|folder| folder.path.clone()).collect();
+        let fitting = files(&folders).filter_map(|path| Some((paths::fit(&path, wanted)?, path)));
+        let found: Vec<(Fit, PathBuf)> = fitting.collect();
+        let Some(best) = found.iter().map(|(fit, _)| *fit).min() else { return Vec::new() };
+        let mut files: Vec<PathBuf> =
+            found.into_iter().filter(|(fit, _)| *fit == best).map(|(_, path)| path).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// Everything in the launch.json files.
+    pub async fn configurations(&self) -> Result<Configurations, Fault> {
+        let workspace = self.clone();
+        run_blocking(move || workspace.read_configurations()).await
+    }
+
+    fn read_configurations(&self) -> Result<Configurations, Fault> {
+        let mut all = Configurations::default();
+        let mut problems = Vec::new();
+        let mut n_read = 0;
+        for (idx, folder) in self.folders.iter().enumerate() {
+            match read_launch_file(&folder.path.join(".vscode/launch.json")) {
+                Ok(Some(file)) => {
+                    n_read += 1;
+                    all.configurations.extend(file.configurations.into_iter().map(|entry| (idx, entry)));
+                    all.compounds.extend(file.compounds.into_iter().map(|entry| (idx, entry)));
+                    all.notes.extend(file.notes);
+                }
+                Ok(None) => {}
+                Err(problem) => problems.push(problem),
+            }
+        }
+        match problems.into_iter().next() {
+            Some(problem) if n_read == 0 => Err(problem),
+            Some(problem) => {
+                all.notes.push(problem.message);
+                Ok(all)
+            }
+            None if n_read == 0 => Err(self.no_launch_file()),
+            None => Ok(all),
+        }
+    }
+
+    fn no_launch_file(&self) -> Fault {
+        let Some(folder) = self.folders.first() else {
+            return Fault::new(Kind::NoFolder, "This window has no folder, so there is no launch.json.")
+                .hint("Open a window on a folder, for example with `baton window DIR`.");
+        };
+        let path = folder.path.join(".vscode/launch.json");
+        Fault::new(Kind::LaunchJsonMissing, format!("There is no {}.", path.display()))
+            .hint(format!("Create it, for example with: {EXAMPLE}"))
+    }
+
+    /// The configuration of that name, with all variables resolved; and what is worth knowing about it.
+    pub async fn configuration(
+        &self,
+        name: &str,
+        file: Option<PathBuf>,
+    ) -> Result<(Object, Vec<String>), Fault> {
+        let (workspace, name) = (self.clone(), name.to_owned());
+        run_blocking(move || {
+            let all = workspace.read_configurations()?;
+            let (folder_idx, raw) = workspace.choose(&all, &name)?;
+            workspace.prepare(folder_idx, raw, file.as_deref())
+        })
+        .await
+    }
+
+    /// The configuration or compound of that name as it is written, with its folder.
+    pub async fn written_configuration(&self, name: &str) -> Result<(PathBuf, Object), Fault> {
+        let (workspace, name) = (self.clone(), name.to_owned());
+        run_blocking(move || {
+            let all = workspace.read_configurations()?;
+            let is_meant = |entry: &&(usize, Object)| launch_config::name_of(&entry.1) == Some(&name);
+            let (folder_idx, raw) = match all.compounds.iter().find(is_meant) {
+                Some((folder_idx, raw)) => (*folder_idx, raw.clone()),
+                None => workspace.choose(&all, &name)?,
+            };
+            Ok((workspace.folders[folder_idx].path.clone(), raw))
+        })
+        .await
+    }
+
+    fn choose(&self, all: &Configurations, name: &str) -> Result<(usize, Object), Fault> {
+        let with_folder = |idx: usize, entry: &Object| {
+            format!("{} ({})", launch_config::name_of(entry).unwrap_or_default(), self.folders[idx].name)
+        };
+        let matching: Vec<&(usize, Object)> = all
+            .configurations
+            .iter()
+            .filter(|(idx, entry)| {
+                launch_config::name_of(entry) == Some(name) || with_folder(*idx, entry) == name
+            })
+            .collect();
+        match matching.as_slice() {
+            [(idx, entry)] => Ok((*idx, entry.clone())),
+            [(first_idx, first), rest @ ..] => {
+                if rest.iter().all(|(idx, _)| idx == first_idx) {
+                    // The first of the same name in one file, as VS Code does.
+                    return Ok((*first_idx, first.clone()));
+                }
+                let candidates: Vec<String> =
+                    matching.iter().map(|(idx, entry)| with_folder(*idx, entry)).collect();
+                Err(Fault::new(
+                    Kind::AmbiguousConfiguration,
+                    format!("Several folders have a configuration {:?}.", shorten(name)),
+                )
+                .hint("Use one of the candidates as configuration_name.")
+                .detail("candidates", candidates))
+            }
+            [] => Err(unknown_configuration(all, name)),
+        }
+    }
+
+    fn prepare(
+        &self,
+        folder_idx: usize,
+        raw: Object,
+        file: Option<&Path>,
+    ) -> Result<(Object, Vec<String>), Fault> {
+        let folder = &self.folders[folder_idx];
+        let settings = read_settings(&folder.path);
+        let environment = |name: &str| std::env::var(name).ok();
+        let variables = Variables {
+            folder,
+            folders: &self.folders,
+            file,
+            home: std::env::home_dir(),
+            environment: &environment,
+            setting: &|name| dotted(&settings, name),
+        };
+        let raw = launch_config::for_platform(raw, std::env::consts::OS);
+        let mut resolved = launch_config::variables::resolve(&raw, &variables).map_err(variable_error)?;
+        let mut notes = Vec::new();
+        for field in ["preLaunchTask", "postDebugTask"] {
+            if let Some(task) = resolved.remove(field) {
+                notes.push(format!("{field} {task} was not run: a window without an editor runs no tasks."));
+            }
+        }
+        merge_env_file(&mut resolved, folder, &environment, &mut notes)?;
+        Ok((resolved, notes))
+    }
+}
+
+/// Puts what stands in the file `envFile` under what stands in `env`.
+fn merge_env_file(
+    configuration: &mut Object,
+    folder: &Folder,
+    environment: &dyn Fn(&str) -> Option<String>,
+    notes: &mut Vec<String>,
+) -> Result<(), Fault> {
+    let Some(Value::String(path)) = configuration.remove("envFile") else { return Ok(()) };
+    let path = folder.path.join(path);
+    let Some(text) = read_text(&path)? else {
+        notes.push(format!("envFile {} does not exist; ignored.", path.display()));
+        return Ok(());
+    };
+    let mut merged = Object::new();
+    merged.extend(
+        env_file::parse(&text, environment).into_iter().map(|(name, value)| (name, Value::String(value))),
+    );
+    if let Some(Value::Object(env)) = configuration.remove("env") {
+        merged.extend(env);
+    }
+    configuration.insert("env".to_owned(), Value::Object(merged));
+    Ok(())
+}
+
+fn unknown_configuration(all: &Configurations, name: &str) -> Fault {
+    let named = |entry: &&(usize, Object)| launch_config::name_of(&entry.1) == Some(name);
+    if let Some((_, compound)) = all.compounds.iter().find(named) {
+        let parts = launch_config::parts_of(compound);
+        return Fault::new(
+            Kind::Compound,
+            format!("{:?} is a compound, a group of configurations.", shorten(name)),
+        )
+        .hint(format!("Start its parts one by one: {}.", parts.join(", ")))
+        .detail("candidates", parts);
+    }
+    let names: Vec<&str> =
+        all.configurations.iter().filter_map(|(_, entry)| launch_config::name_of(entry)).collect();
+    let error = Fault::new(
+        Kind::UnknownConfiguration,
+        format!("launch.json has no configuration {:?}.", shorten(name)),
+    );
+    match names::closest(name, &names) {
+        Some(closest) => error.hint(format!("Did you mean {closest:?}?")).detail("candidates", names),
+        None if names.is_empty() => error.hint(format!("It has none at all. Example: {EXAMPLE}")),
+        None => error.hint("Use one of the candidates.").detail("candidates", names),
+    }
+}
+
+fn variable_error(problem: VariableProblem) -> Fault {
+    let hint = problem.hint.clone();
+    Fault::new(Kind::UnresolvedVariable, format!("{problem}.")).hint(hint)
+}
+
+fn read_launch_file(path: &Path) -> Result<Option<LaunchFile>, Fault> {
+    let Some(text) = read_text(path)? else { return Ok(None) };
+    let file = launch_config::parse(&text).map_err(|problem| {
+        let path = path.display();
+        let error = Fault::new(Kind::LaunchJsonBroken, format!("{path} is broken: {problem}."));
+        match problem {
+            LaunchProblem::Syntax { line, column, .. } => error
+                .hint("Correct it; comments and trailing commas are fine.")
+                .detail("line", line)
+                .detail("column", column),
+            LaunchProblem::Shape(_) => error.hint(format!("It should look like: {EXAMPLE}")),
+        }
+    })?;
+    Ok(Some(file))
+}
+
+/// The settings of a folder; broken ones are none, as in VS Code.
+fn read_settings(folder: &Path) -> Value {
+    let text = read_text(&folder.join(".vscode/settings.json")).ok().flatten();
+    text.and_then(|text| launch_config::parse_jsonc(&text).ok()).unwrap_or_default()
+}
+
+/// A setting is written `"a.b": 1`, or `"a": {"b": 1}`.
+fn dotted(settings: &Value, name: &str) -> Option<Value> {
+    if let Some(value) = settings.get(name) {
+        return Some(value.clone());
+    }
+    name.match_indices('.').find_map(|(at, _)| dotted(settings.get(&name[..at])?, &name[at + 1..]))
+}
+
+/// The text of a file; `None` when there is none.
+fn read_text(path: &Path) -> Result<Option<String>, Fault> {
+    let unreadable = |why: &str| {
+        Fault::new(Kind::UnreadableFile, format!("{} cannot be read: {why}.", path.display()))
+            .hint("Make it a readable UTF-8 file.")
+    };
+    match std::fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => return Err(unreadable("it is not a file")),
+        Ok(metadata) if metadata.len() > MAX_FILE_LEN => return Err(unreadable("it is larger than 4 MiB")),
+        Ok(_) => {}
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(unreadable(&error.to_string())),
+    }
+    let bytes = std::fs::read(path).map_err(|error| unreadable(&error.to_string()))?;
+    String::from_utf8(bytes).map(Some).map_err(|_| unreadable("it is not UTF-8"))
+}
+
+/// The file at a path without its links, when there is one.
+fn file_at(path: &Path) -> Result<Option<PathBuf>, Fault> {
+    match std::fs::canonicalize(path) {
+        Ok(path) => Ok(path.is_file().then_some(path)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => {
+            Err(Fault::new(Kind::UnreadableFile, format!("{} cannot be read: {error}.", path.display()))
+                .hint("Check the path and its permissions."))
+        }
+    }
+}
+
+/// The files of the folders, as far as a search goes.
+fn files(folders: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let started = Instant::now();
+    let entries = walk(folders, folders).take(MAX_WALKED).take_while(move |_| started.elapsed() <= MAX_WALK);
+    let files = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    files.map(ignore::DirEntry::into_path)
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
+}
+
+fn ambiguous(given: &str, files: &[PathBuf]) -> Fault {
+    Fault::new(Kind::AmbiguousPath, format!("{:?} could be any of {} files.", shorten(given), files.len()))
+        .hint("Give more of the path: use one of the candidates.")
+        .detail("candidates", shown(files))
+}
+
+fn shown(files: &[PathBuf]) -> Vec<String> {
+    files.iter().take(MAX_CANDIDATES).map(|file| file.display().to_string()).collect()
+}
+
+/// What a client wrote, bounded.
+fn shorten(text: &str) -> String {
+    const MAX_SHOWN: usize = 200;
+    text.chars().take(MAX_SHOWN).collect()
+}
+
+/// The work may have been done.
+const LOOK_FIRST: &str = "Check before you repeat it.";
+
+/// Disks can be slow; calls of other clients go on meanwhile.
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(Fault::new(Kind::ShuttingDown, "The window is closing.").hint(LOOK_FIRST)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

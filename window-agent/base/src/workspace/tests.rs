@@ -1,0 +1,214 @@
+//! Reading launch.json and finding files, on folders made for each test.
+
+use std::fs;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// A workspace of two folders with the given files.
+fn workspace(files: &[(&str, &str)]) -> (tempfile::TempDir, Workspace) {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("app")).unwrap();
+    fs::create_dir_all(dir.path().join("lib")).unwrap();
+    for (path, text) in files {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let workspace = Workspace::open(&[dir.path().join("app"), dir.path().join("lib")]).unwrap();
+    (dir, workspace)
+}
+
+fn show<T: std::fmt::Debug>(root: &Path, result: Result<T, Fault>) -> String {
+    let text = match result {
+        Ok(value) => format!("{value:?}"),
+        Err(error) => {
+            format!(
+                "{}: {} {} {:?}",
+                error.kind,
+                error.message,
+                error.hint.unwrap_or_default(),
+                error.details
+            )
+        }
+    };
+    text.replace(&*fs::canonicalize(root).unwrap().to_string_lossy(), "ROOT")
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(dir.path()).unwrap();
+    let (there, gone) = (root.join("there"), root.join("gone"));
+    fs::create_dir(&there).unwrap();
+    let workspace = Workspace::open(&[gone.clone(), there.clone()]).unwrap();
+    assert_eq!(workspace.folder_paths(), [there.display().to_string()]);
+    let error = Workspace::open(std::slice::from_ref(&gone)).unwrap_err();
+    assert!(error.to_string().starts_with(&*gone.to_string_lossy()), "{error}");
+    assert!(Workspace::open(&[]).unwrap().folders().is_empty());
+    let (workspace, missing) = Workspace::open_some(std::slice::from_ref(&gone));
+    assert_eq!((workspace.folders().len(), missing), (0, vec![gone]));
+}
+
+#[test]
+fn the_coordinator_is_told_what_it_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut folders: Vec<PathBuf> = (0..70).map(|n| dir.path().join(format!("f{n}"))).collect();
+    folders.insert(0, dir.path().join("two\nlines"));
+    for folder in &folders {
+        fs::create_dir(folder).unwrap();
+    }
+    let workspace = Workspace::open(&folders).unwrap();
+    assert_eq!(workspace.folders().len(), 71, "files are found in all of them");
+    let told = workspace.folder_paths();
+    assert_eq!(told.len(), 64);
+    assert!(told[0].ends_with("f0") && told[63].ends_with("f63"), "{told:?}");
+}
+
+const TREE: &[(&str, &str)] = &[
+    ("app/main.py", ""),
+    ("app/src/util.py", ""),
+    ("app/src/deep/util.py", ""),
+    ("app/src/deep/only.py", ""),
+    ("lib/main.py", ""),
+    ("lib/Reader.py", ""),
+    ("lib/.gitignore", "build/\n"),
+    ("lib/build/made.py", ""),
+];
+
+#[tokio::test]
+async fn files_are_found_by_path_address_and_end() {
+    let (dir, workspace) = workspace(TREE);
+    let root = fs::canonicalize(dir.path()).unwrap();
+    let absolute = root.join("app/src/util.py").display().to_string();
+    let address = format!("vscode-remote://wsl%2Bubuntu{absolute}");
+    let mut lines = String::new();
+    for given in [
+        absolute.as_str(),
+        address.as_str(),
+        "src/util.py",
+        "deep/util.py",
+        "only.py",
+        "only",
+        "reader.py",
+        "app/main.py",
+        "lib/main.py",
+        "main.py",
+        "util.py",
+        "build/made.py",
+        "made.py",
+        "nothing.py",
+        "src/deep",
+        "/no/where/only.py",
+        "https://example.org/x.py",
+        "",
+    ] {
+        let shown = show(dir.path(), workspace.resolve_file(given).await);
+        lines.push_str(&format!("{given} -> {shown}\n").replace(&*root.to_string_lossy(), "ROOT"));
+    }
+    expect![[r#"
+        ROOT/app/src/util.py -> "ROOT/app/src/util.py"
+        vscode-remote://wsl%2BubuntuROOT/app/src/util.py -> "ROOT/app/src/util.py"
+        src/util.py -> "ROOT/app/src/util.py"
+        deep/util.py -> "ROOT/app/src/deep/util.py"
+        only.py -> "ROOT/app/src/deep/only.py"
+        only -> "ROOT/app/src/deep/only.py"
+        reader.py -> "ROOT/lib/Reader.py"
+        app/main.py -> "ROOT/app/main.py"
+        lib/main.py -> "ROOT/lib/main.py"
+        main.py -> ambiguous_path: "main.py" could be any of 2 files. Give more of the path: use one of the candidates. {"candidates": Array [String("ROOT/app/main.py"), String("ROOT/lib/main.py")]}
+        util.py -> ambiguous_path: "util.py" could be any of 2 files. Give more of the path: use one of the candidates. {"candidates": Array [String("ROOT/app/src/deep/util.py"), String("ROOT/app/src/util.py")]}
+        build/made.py -> "ROOT/lib/build/made.py"
+        made.py -> file_not_found: There is no file "made.py" in this window. Relative paths start at ROOT/app or ROOT/lib. {}
+        nothing.py -> file_not_found: There is no file "nothing.py" in this window. Relative paths start at ROOT/app or ROOT/lib. {}
+        src/deep -> not_a_file: "src/deep" is a folder, not a file. Relative paths start at ROOT/app or ROOT/lib. {}
+        /no/where/only.py -> file_not_found: There is no file "/no/where/only.py" in this window. Did you mean one of the candidates? {"candidates": Array [String("ROOT/app/src/deep/only.py")]}
+        https://example.org/x.py -> invalid_path: "https://example.org/x.py" is a `https:` address, not a file of this window. Give an absolute path, or one relative to the window's folder. {}
+         -> invalid_path: "" is not a valid path. Give an absolute path, or one relative to the window's folder. {}
+    "#]].assert_eq(&lines);
+}
+
+async fn check_launch(files: &[(&str, &str)], name: &str, expected: Expect) {
+    let (dir, workspace) = workspace(files);
+    let all = show(dir.path(), workspace.configurations().await);
+    let one = show(
+        dir.path(),
+        workspace.configuration(name, None).await.map(|(one, notes)| (Value::Object(one).to_string(), notes)),
+    );
+    expected.assert_eq(&format!("{all}\n{one}\n"));
+}
+
+#[tokio::test]
+async fn a_missing_or_broken_launch_json_is_told() {
+    check_launch(&[], "a", expect![[r#"
+        launch_json_missing: There is no ROOT/app/.vscode/launch.json. Create it, for example with: {"version":"0.2.0","configurations":[{"name":"Python: main.py","type":"debugpy","request":"launch","program":"${workspaceFolder}/main.py"}]} {}
+        launch_json_missing: There is no ROOT/app/.vscode/launch.json. Create it, for example with: {"version":"0.2.0","configurations":[{"name":"Python: main.py","type":"debugpy","request":"launch","program":"${workspaceFolder}/main.py"}]} {}
+    "#]]).await;
+    check_launch(&[("app/.vscode/launch.json", "{\n \"configurations\": [,]}")], "a", expect![[r#"
+        launch_json_broken: ROOT/app/.vscode/launch.json is broken: line 2, column 21: Unexpected comma. Correct it; comments and trailing commas are fine. {"column": Number(21), "line": Number(2)}
+        launch_json_broken: ROOT/app/.vscode/launch.json is broken: line 2, column 21: Unexpected comma. Correct it; comments and trailing commas are fine. {"column": Number(21), "line": Number(2)}
+    "#]]).await;
+    check_launch(&[("app/.vscode/launch.json", "{\"configurations\": 3}")], "a", expect![[r#"
+        launch_json_broken: ROOT/app/.vscode/launch.json is broken: `configurations` must be a list. It should look like: {"version":"0.2.0","configurations":[{"name":"Python: main.py","type":"debugpy","request":"launch","program":"${workspaceFolder}/main.py"}]} {}
+        launch_json_broken: ROOT/app/.vscode/launch.json is broken: `configurations` must be a list. It should look like: {"version":"0.2.0","configurations":[{"name":"Python: main.py","type":"debugpy","request":"launch","program":"${workspaceFolder}/main.py"}]} {}
+    "#]]).await;
+    check_launch(
+        &[
+            ("app/.vscode/launch.json", "{"),
+            ("lib/.vscode/launch.json", r#"{"configurations": [{"name": "a"}]}"#),
+        ],
+        "a",
+        expect![[r#"
+            Configurations { configurations: [(1, {"name": String("a")})], compounds: [], notes: ["ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object."] }
+            ("{\"name\":\"a\"}", [])
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_configuration_is_chosen_and_resolved() {
+    let launch = r#"{
+        "configurations": [
+            {"name": "Run", "type": "debugpy", "request": "launch", "program": "${workspaceFolder}/main.py",
+             "envFile": "${workspaceFolder}/.env", "env": {"B": "mine"}, "preLaunchTask": "build",
+             "python": "${config:python.defaultInterpreterPath}"},
+            {"name": "File", "program": "${file}"},
+        ],
+        "compounds": [{"name": "Both", "configurations": ["Run", {"name": "File", "folder": "app"}]}],
+    }"#;
+    let files = &[
+        ("app/.vscode/launch.json", launch),
+        ("app/.vscode/settings.json", "{\"python\": {\"defaultInterpreterPath\": \"/py\"}, // x\n}"),
+        ("app/.env", "A=1\nB=2\n"),
+    ];
+    check_launch(files, "Run", expect![[r#"
+        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], notes: [] }
+        ("{\"env\":{\"A\":\"1\",\"B\":\"mine\"},\"name\":\"Run\",\"program\":\"ROOT/app/main.py\",\"python\":\"/py\",\"request\":\"launch\",\"type\":\"debugpy\"}", ["preLaunchTask \"build\" was not run: a window without an editor runs no tasks."])
+    "#]]).await;
+    check_launch(files, "run", expect![[r#"
+        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], notes: [] }
+        unknown_configuration: launch.json has no configuration "run". Did you mean "Run"? {"candidates": Array [String("Run"), String("File")]}
+    "#]]).await;
+    check_launch(files, "File", expect![[r#"
+        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], notes: [] }
+        unresolved_variable: ${file} in `program` means the file open in the editor, and this window has none. Name the file to debug, or use a configuration with a fixed `program`. {}
+    "#]]).await;
+    check_launch(files, "Both", expect![[r#"
+        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], notes: [] }
+        compound: "Both" is a compound, a group of configurations. Start its parts one by one: Run, File. {"candidates": Array [String("Run"), String("File")]}
+    "#]]).await;
+    let twice = &[
+        ("app/.vscode/launch.json", r#"{"configurations": [{"name": "a"}]}"#),
+        ("lib/.vscode/launch.json", r#"{"configurations": [{"name": "a", "cwd": "${workspaceFolder}"}]}"#),
+    ];
+    check_launch(twice, "a", expect![[r#"
+        Configurations { configurations: [(0, {"name": String("a")}), (1, {"cwd": String("${workspaceFolder}"), "name": String("a")})], compounds: [], notes: [] }
+        ambiguous_configuration: Several folders have a configuration "a". Use one of the candidates as configuration_name. {"candidates": Array [String("a (app)"), String("a (lib)")]}
+    "#]]).await;
+    check_launch(twice, "a (lib)", expect![[r#"
+        Configurations { configurations: [(0, {"name": String("a")}), (1, {"cwd": String("${workspaceFolder}"), "name": String("a")})], compounds: [], notes: [] }
+        ("{\"cwd\":\"ROOT/lib\",\"name\":\"a\"}", [])
+    "#]]).await;
+}

@@ -1,0 +1,551 @@
+//! CORE: the breakpoints of a window, by our ids, and what each session's adapter made of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::breakpoints::place::{Place, place_of};
+use crate::dap::body::NewBreakpoint;
+use crate::types::triggers::TriggerKind;
+use crate::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
+
+use self::triggers::{TriggerEntry, WantedTrigger};
+use crate::adapters::adapter::HitStyle;
+
+pub(crate) mod place;
+pub(crate) mod triggers;
+
+/// Names a session within the engine; never told outside.
+pub(crate) type SessionKey = u64;
+
+/// All breakpoints of a window.
+#[derive(Debug, Default)]
+pub(crate) struct Breakpoints {
+    by_id: BTreeMap<i64, Entry>,
+    triggers: BTreeMap<i64, TriggerEntry>,
+    /// No exception is to stop a program, not even where an adapter would choose so.
+    has_no_exceptions: bool,
+    last_id: i64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    wish: SetBreakpoint,
+    /// Whose it is; another's wish for the same place does not make it theirs.
+    owner: Option<String>,
+    /// What somebody else wanted of it before.
+    replaced: Option<String>,
+    bound: BTreeMap<SessionKey, Binding>,
+}
+
+/// What an adapter made of a breakpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Binding {
+    pub(crate) verified: bool,
+    /// Of a trigger: the file it is in.
+    pub(crate) path: Option<String>,
+    pub(crate) line: Option<u32>,
+    pub(crate) message: Option<String>,
+}
+
+/// Everything that a session is to begin with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WantedAll {
+    /// Breakpoints on lines, by file.
+    pub(crate) lines: BTreeMap<PathBuf, Vec<Wanted>>,
+    /// Without an entry for exceptions, the adapter's own choice counts.
+    pub(crate) triggers: BTreeMap<TriggerKind, Vec<WantedTrigger>>,
+}
+
+impl Breakpoints {
+    /// Sets a breakpoint, or changes the one at the same place; gives its id.
+    pub(crate) fn set(&mut self, wish: SetBreakpoint) -> i64 {
+        let is_same_place =
+            |old: &SetBreakpoint| (&old.path, old.line, old.column) == (&wish.path, wish.line, wish.column);
+        if let Some((&id, entry)) = self.by_id.iter_mut().find(|(_, entry)| is_same_place(&entry.wish)) {
+            let old = std::mem::replace(&mut entry.wish, wish);
+            if old.owner != entry.wish.owner {
+                let [was, is] = [&old, &entry.wish].map(|wish| {
+                    [&wish.condition, &wish.hit_condition, &wish.log_message].map(Option::as_deref)
+                });
+                entry.replaced = replaced(&old.owner, was, is).filter(|_| entry.wish.owner.is_some());
+            }
+            return id;
+        }
+        self.last_id += 1;
+        let owner = wish.owner.clone();
+        self.by_id.insert(self.last_id, Entry { wish, owner, replaced: None, bound: BTreeMap::new() });
+        self.last_id
+    }
+
+    /// Removes what is meant, and gives it.
+    pub(crate) fn remove(&mut self, which: &RemoveBreakpoint) -> Vec<Breakpoint> {
+        let ids: Vec<i64> = self
+            .list()
+            .into_iter()
+            .filter(|breakpoint| match which {
+                RemoveBreakpoint::Id(id) => breakpoint.id == *id,
+                RemoveBreakpoint::Of(owner) => breakpoint.owner == *owner,
+                RemoveBreakpoint::All => true,
+                RemoveBreakpoint::Location { path, line } => {
+                    breakpoint.path == *path
+                        && (breakpoint.line == *line || breakpoint.actual_line == Some(*line))
+                }
+            })
+            .map(|breakpoint| breakpoint.id)
+            .collect();
+        ids.iter().filter_map(|id| Some(self.by_id.remove(id)?.to_breakpoint(*id))).collect()
+    }
+
+    /// Takes over the breakpoints of an editor: those at the same place keep their ids, those that are gone go,
+    /// unless the editor has not heard of them yet. Gives the files in which something changed.
+    pub(crate) fn replace(
+        &mut self,
+        wishes: Vec<SetBreakpoint>,
+        unheard: &BTreeSet<Place>,
+    ) -> BTreeSet<PathBuf> {
+        let before: BTreeMap<Place, SetBreakpoint> =
+            self.by_id.values().map(|entry| (place_of(&entry.wish), entry.wish.clone())).collect();
+        let mut changed = BTreeSet::new();
+        let places: BTreeSet<Place> = wishes.iter().map(place_of).collect();
+        self.by_id.retain(|_, entry| {
+            let place = place_of(&entry.wish);
+            let stays = places.contains(&place) || unheard.contains(&place);
+            if !stays {
+                changed.insert(entry.wish.path.clone());
+            }
+            stays
+        });
+        for mut wish in wishes {
+            if let Some(old) = before.get(&place_of(&wish)) {
+                // The editor has our hit condition in the adapters' form, and no first column.
+                if old.hit_condition.as_deref().map(normal_hits)
+                    == wish.hit_condition.as_deref().map(normal_hits)
+                {
+                    wish.hit_condition.clone_from(&old.hit_condition);
+                }
+                wish.column = old.column;
+                wish.owner.clone_from(&old.owner);
+                if *old == wish || unheard.contains(&place_of(&wish)) {
+                    continue;
+                }
+                wish.owner = None;
+            }
+            changed.insert(wish.path.clone());
+            self.set(wish);
+        }
+        changed
+    }
+
+    /// The breakpoint with this id.
+    pub(crate) fn find(&self, id: i64) -> Option<Breakpoint> {
+        Some(self.by_id.get(&id)?.to_breakpoint(id))
+    }
+
+    /// All, by id.
+    pub(crate) fn list(&self) -> Vec<Breakpoint> {
+        self.by_id.iter().map(|(&id, entry)| entry.to_breakpoint(id)).collect()
+    }
+
+    /// The files with breakpoints.
+    pub(crate) fn paths(&self) -> BTreeSet<&Path> {
+        self.by_id.values().map(|entry| entry.wish.path.as_path()).collect()
+    }
+
+    /// The breakpoints of a file as an adapter wants them, with our ids.
+    pub(crate) fn of_file(&self, path: &Path) -> Vec<Wanted> {
+        let in_file = self.by_id.iter().filter(|(_, entry)| entry.wish.path == path);
+        in_file.map(|(&id, entry)| Wanted { id, wish: entry.wish.clone() }).collect()
+    }
+
+    /// Notes what an adapter made of a breakpoint; one that was removed meanwhile is nobody's.
+    pub(crate) fn bind(&mut self, session: SessionKey, id: i64, binding: Binding) {
+        if let Some(entry) = self.by_id.get_mut(&id) {
+            entry.bound.insert(session, binding);
+        } else if let Some(entry) = self.triggers.get_mut(&id) {
+            entry.bound.insert(session, binding);
+        }
+    }
+
+    /// Whether it is one on a line.
+    pub(crate) fn is_on_line(&self, id: i64) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// A hit says more than the adapter's word: it is bound.
+    pub(crate) fn note_hit(&mut self, session: SessionKey, id: i64) {
+        let binding = match (self.by_id.get_mut(&id), self.triggers.get_mut(&id)) {
+            (Some(entry), _) => entry.bound.entry(session).or_default(),
+            (None, Some(entry)) => entry.bound.entry(session).or_default(),
+            (None, None) => return,
+        };
+        if !binding.verified {
+            binding.verified = true;
+            binding.message = None;
+        }
+    }
+
+    /// Forgets what an ended session knew.
+    pub(crate) fn unbind(&mut self, session: SessionKey) {
+        for entry in self.by_id.values_mut() {
+            entry.bound.remove(&session);
+        }
+        self.triggers.retain(|_, entry| {
+            entry.bound.remove(&session);
+            entry.of_tree != Some(session)
+        });
+    }
+
+    /// Everything a session of this tree is to begin with, but for the files that its adapter does not serve.
+    pub(crate) fn wanted_by(&self, tree: SessionKey, is_served: impl Fn(&Path) -> bool) -> WantedAll {
+        let served = self.paths().into_iter().filter(|path| is_served(path));
+        let lines = served.map(|path| (path.to_owned(), self.of_file(path))).collect();
+        let triggers = TriggerKind::ALL.into_iter().filter_map(|kind| {
+            let wanted = self.of_kind(kind, tree).wanted?;
+            (!wanted.is_empty() || kind == TriggerKind::Exception).then_some((kind, wanted))
+        });
+        WantedAll { lines, triggers: triggers.collect() }
+    }
+
+    /// Those among `hit` that a stop at this place means, when the adapter did not name them.
+    pub(crate) fn at(&self, path: &str, line: i64) -> Vec<i64> {
+        let is_here = |breakpoint: &Breakpoint| {
+            let bound_line = breakpoint.actual_line.unwrap_or(breakpoint.line);
+            breakpoint.path == Path::new(path) && i64::from(bound_line) == line
+        };
+        self.list().into_iter().filter(is_here).map(|breakpoint| breakpoint.id).collect()
+    }
+}
+
+impl Entry {
+    fn to_breakpoint(&self, id: i64) -> Breakpoint {
+        // With several sessions, the one that bound it speaks.
+        let binding = self.bound.values().find(|binding| binding.verified).or(self.bound.values().next());
+        let actual_line = binding.and_then(|binding| binding.line);
+        let moved = actual_line.filter(|line| *line != self.wish.line);
+        let message = match (binding, moved) {
+            (None, _) => Some("not verified yet: no debug session has loaded it".to_owned()),
+            (Some(Binding { verified: true, .. }), Some(line)) => {
+                Some(format!("line {} has no code; it stops on line {line}", self.wish.line))
+            }
+            (Some(binding), _) => binding.message.clone(),
+        };
+        Breakpoint {
+            id,
+            verified: binding.is_some_and(|binding| binding.verified),
+            path: self.wish.path.clone(),
+            line: self.wish.line,
+            column: self.wish.column,
+            condition: self.wish.condition.clone(),
+            hit_condition: self.wish.hit_condition.clone(),
+            log_message: self.wish.log_message.clone(),
+            message: noted(&self.replaced, message),
+            actual_line,
+            owner: self.owner.clone(),
+        }
+    }
+}
+
+/// What is to be known of a wish that took the place of somebody else's: each is condition, hit condition, log message.
+fn replaced(owner: &Option<String>, was: [Option<&str>; 3], is: [Option<&str>; 3]) -> Option<String> {
+    let whose = if owner.is_none() { "the user's" } else { "another client's" };
+    let names = ["condition", "hit condition", "log message"].iter().zip(was);
+    let wishes: Vec<String> =
+        names.filter_map(|(name, text)| text.map(|text| format!("{name} `{text}`"))).collect();
+    let what = if wishes.is_empty() { "plain breakpoint".to_owned() } else { wishes.join(" and ") };
+    (was != is).then(|| format!("replaced {whose} {what}"))
+}
+
+/// Both, as far as there are.
+fn noted(replaced: &Option<String>, message: Option<String>) -> Option<String> {
+    let notes: Vec<String> = replaced.iter().cloned().chain(message).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// A breakpoint on its way to an adapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Ours.
+    pub(crate) id: i64,
+    pub(crate) wish: SetBreakpoint,
+}
+
+impl Wanted {
+    /// Text of an adapter about it, with the condition that was wished for instead of the one that it was given.
+    pub(crate) fn with_own_condition(&self, text: &str) -> String {
+        let hit = self.wish.hit_condition.as_deref().and_then(HitCondition::parse);
+        match (hit, &self.wish.condition) {
+            (Some(hit), Some(own)) => text.replace(&hit.in_python(own, self.id), own),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// As `SourceBreakpoint`, or why this adapter cannot have it.
+    pub(crate) fn to_source_breakpoint(
+        &self,
+        capabilities: &Map<String, Value>,
+        hits: HitStyle,
+    ) -> Result<NewBreakpoint, String> {
+        let can = |name: &str| capabilities.get(name).and_then(Value::as_bool).unwrap_or(false);
+        let SetBreakpoint { line, column, condition, hit_condition, log_message, .. } = &self.wish;
+        let (condition, hit_condition) = told_conditions(self.id, (condition, hit_condition), can, hits)?;
+        Ok(NewBreakpoint {
+            line: Some(*line),
+            column: *column,
+            condition,
+            log_message: able(log_message, can("supportsLogPoints"), "log messages")?,
+            hit_condition,
+            ..NewBreakpoint::default()
+        })
+    }
+}
+
+/// How the names begin under which a debuggee in Python counts hits.
+pub(crate) const HITS_KEY: &str = "_baton_hits_";
+
+/// What an adapter can have, or that it cannot.
+fn able(wish: &Option<String>, can: bool, what: &str) -> Result<Option<String>, String> {
+    if wish.is_some() && !can {
+        return Err(format!("not set: the debug adapter does not support {what}"));
+    }
+    Ok(wish.clone())
+}
+
+/// Condition and hit condition of the breakpoint with this id in an adapter's form, or why it cannot have them.
+fn told_conditions(
+    id: i64,
+    (condition, hit_condition): (&Option<String>, &Option<String>),
+    can: impl Fn(&str) -> bool,
+    hits: HitStyle,
+) -> Result<(Option<String>, Option<String>), String> {
+    let condition = able(condition, can("supportsConditionalBreakpoints"), "conditions")?;
+    let parsed = hit_condition.as_deref().and_then(HitCondition::parse);
+    if let (HitStyle::PythonsOwn, Some(condition), Some(hit)) = (hits, &condition, parsed) {
+        return Ok((Some(hit.in_python(condition, id)), None));
+    }
+    Ok((condition, told_hits(hit_condition, can("supportsHitConditionalBreakpoints"), hits)?))
+}
+
+/// A hit condition in an adapter's form, or why it cannot have it.
+fn told_hits(wish: &Option<String>, can: bool, hits: HitStyle) -> Result<Option<String>, String> {
+    let Some(text) = able(wish, can, "hit conditions")? else { return Ok(None) };
+    let hit = HitCondition::parse(&text).ok_or("not set: its hit condition is not valid")?;
+    Ok(Some(hit.for_adapter(hits)?))
+}
+
+/// A condition on the number of hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HitCondition {
+    operator: HitOperator,
+    count: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HitOperator {
+    Equal,
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+    EveryNth,
+}
+
+impl HitCondition {
+    /// Parses `> 5`, `== 3`, `= 3`, `3`, `% 2`, `% 2 == 0`; `None` for anything else.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        const OPERATORS: [(&str, HitOperator); 7] = [
+            (">=", HitOperator::AtLeast),
+            ("<=", HitOperator::AtMost),
+            ("==", HitOperator::Equal),
+            (">", HitOperator::Above),
+            ("<", HitOperator::Below),
+            ("=", HitOperator::Equal),
+            ("%", HitOperator::EveryNth),
+        ];
+        let text = text.trim();
+        let (operator, rest) = OPERATORS
+            .iter()
+            .find_map(|(sign, operator)| Some((*operator, text.strip_prefix(sign)?)))
+            .unwrap_or((HitOperator::Equal, text));
+        let mut number = rest.trim();
+        if operator == HitOperator::EveryNth
+            && let Some((divisor, remainder)) = number.split_once("==")
+        {
+            if remainder.trim() != "0" {
+                return None;
+            }
+            number = divisor.trim();
+        }
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let count: u32 = number.parse().ok()?;
+        let is_senseless = count == 0 && matches!(operator, HitOperator::EveryNth | HitOperator::Below);
+        (!is_senseless).then_some(Self { operator, count })
+    }
+
+    /// As an adapter wants it, or why it cannot be.
+    pub(crate) fn for_adapter(self, style: HitStyle) -> Result<String, &'static str> {
+        match (style, self.operator) {
+            (HitStyle::Operators | HitStyle::PythonsOwn, _) => Ok(self.to_adapter(style)),
+            (HitStyle::AtLeast, HitOperator::AtLeast) => Ok(self.count.to_string()),
+            (HitStyle::AtLeast, HitOperator::Above) => Ok(self.count.saturating_add(1).to_string()),
+            (HitStyle::Skipped, HitOperator::AtLeast) => Ok(self.count.saturating_sub(1).to_string()),
+            (HitStyle::Skipped, HitOperator::Above) => Ok(self.count.to_string()),
+            (HitStyle::AtLeast | HitStyle::Skipped, _) => {
+                Err("not set: this debug adapter stops at a hit and all later ones only; use >= N or > N")
+            }
+            (HitStyle::None, _) => Err("not set: the debug adapter does not support hit conditions"),
+        }
+    }
+
+    /// Of the hits at which a condition holds. The count is kept beside the program's own names.
+    fn in_python(self, condition: &str, id: i64) -> String {
+        let sign = if self.operator == HitOperator::EveryNth { "== 0" } else { "" };
+        let hit = self.to_adapter(HitStyle::PythonsOwn);
+        let key = format!("{HITS_KEY}{id} {hit}");
+        let counter =
+            format!("__import__('sys').__dict__.setdefault('{key}', __import__('itertools').count(1))");
+        // A comment may end the condition.
+        format!("({condition}\n) and next({counter}) {hit} {sign}").trim_end().to_owned()
+    }
+
+    /// With an operator.
+    pub(crate) fn to_adapter(self, _style: HitStyle) -> String {
+        let sign = match self.operator {
+            HitOperator::Equal => "==",
+            HitOperator::Above => ">",
+            HitOperator::AtLeast => ">=",
+            HitOperator::Below => "<",
+            HitOperator::AtMost => "<=",
+            HitOperator::EveryNth => "%",
+        };
+        format!("{sign}{}", self.count)
+    }
+}
+
+/// Hit conditions in the form that adapters take.
+pub(crate) fn normal_hits(text: &str) -> String {
+    HitCondition::parse(text).map_or_else(|| text.to_owned(), |hit| hit.to_adapter(HitStyle::Operators))
+}
+
+/// A place, for a message that there is none.
+pub(crate) fn location(path: &Path, line: u32) -> String {
+    format!("on line {line} of {}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(path: &str, line: u32) -> SetBreakpoint {
+        SetBreakpoint { path: path.into(), line, ..SetBreakpoint::default() }
+    }
+
+    #[test]
+    fn what_the_user_set_stays_theirs_and_its_condition_is_not_lost_without_a_word() {
+        let mut breakpoints = Breakpoints::default();
+        let of = |owner: Option<&str>, condition: Option<&str>| SetBreakpoint {
+            owner: owner.map(str::to_owned),
+            condition: condition.map(str::to_owned),
+            ..wish("/a", 1)
+        };
+        let message = |breakpoints: &Breakpoints, id: i64| breakpoints.find(id).unwrap().message.unwrap();
+        breakpoints.replace(vec![of(None, Some("i > 3"))], &BTreeSet::new());
+        let id = breakpoints.set(of(Some("ann"), Some("i > 3")));
+        assert!(!message(&breakpoints, id).contains("replaced"));
+        breakpoints.replace(vec![of(None, Some("i > 4"))], &BTreeSet::new());
+        breakpoints.set(of(Some("ann"), None));
+        assert!(message(&breakpoints, id).starts_with("replaced the user's condition `i > 4`; not verified"));
+        // The editor tells it again as it stands now.
+        breakpoints.replace(vec![of(None, None)], &BTreeSet::new());
+        assert!(message(&breakpoints, id).starts_with("replaced the user's"));
+        breakpoints.set(of(Some("bob"), Some("x")));
+        assert!(message(&breakpoints, id).starts_with("replaced another client's plain breakpoint"));
+
+        breakpoints.set(SetBreakpoint { owner: Some("ann".to_owned()), ..wish("/a", 2) });
+        let own = RemoveBreakpoint::Of(Some("ann".to_owned()));
+        let removed: Vec<u32> = breakpoints.remove(&own).iter().map(|known| known.line).collect();
+        assert_eq!(removed, [2]);
+        breakpoints.replace(vec![of(None, Some("by hand"))], &BTreeSet::new());
+        assert!(!message(&breakpoints, id).contains("replaced"), "the user changed it");
+    }
+
+    #[test]
+    fn hit_conditions_are_brought_to_one_form() {
+        let normal = |text: &str| HitCondition::parse(text).map(|hit| hit.to_adapter(HitStyle::Operators));
+        for (text, expected) in [
+            ("> 5", ">5"),
+            (" >=5", ">=5"),
+            ("== 3", "==3"),
+            ("= 3", "==3"),
+            ("3", "==3"),
+            ("% 2 == 0", "%2"),
+            ("%2", "%2"),
+            ("< 4", "<4"),
+            ("<= 4", "<=4"),
+        ] {
+            assert_eq!(normal(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in ["", "x > 5", "> x", "% 2 == 1", "% 0", "< 0", "5 5", "> -1", "99999999999", "!= 3"] {
+            assert_eq!(normal(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_are_stable_and_never_used_twice() {
+        let mut breakpoints = Breakpoints::default();
+        assert_eq!(breakpoints.set(wish("/a", 1)), 1);
+        assert_eq!(breakpoints.set(wish("/a", 2)), 2);
+        let again = SetBreakpoint { condition: Some("x".into()), ..wish("/a", 1) };
+        assert_eq!(breakpoints.set(again), 1);
+        assert_eq!(breakpoints.find(1).unwrap().condition.as_deref(), Some("x"));
+        assert_eq!(breakpoints.remove(&RemoveBreakpoint::All).len(), 2);
+        assert_eq!(breakpoints.set(wish("/a", 1)), 3);
+    }
+
+    #[test]
+    fn a_moved_breakpoint_says_so_and_is_found_at_both_lines() {
+        let mut breakpoints = Breakpoints::default();
+        let id = breakpoints.set(wish("/a", 4));
+        assert!(!breakpoints.find(id).unwrap().verified);
+        breakpoints.bind(7, id, Binding { verified: true, line: Some(5), ..Binding::default() });
+        let moved = breakpoints.find(id).unwrap();
+        assert_eq!(moved.message.as_deref(), Some("line 4 has no code; it stops on line 5"));
+        assert_eq!(breakpoints.at("/a", 5), [id]);
+        let there = RemoveBreakpoint::Location { path: "/a".into(), line: 5 };
+        assert_eq!(breakpoints.remove(&there).len(), 1);
+        assert!(breakpoints.remove(&there).is_empty());
+    }
+
+    #[test]
+    fn an_ended_session_verifies_nothing() {
+        let mut breakpoints = Breakpoints::default();
+        let id = breakpoints.set(wish("/a", 4));
+        breakpoints.bind(7, id, Binding { verified: true, line: Some(4), ..Binding::default() });
+        breakpoints.unbind(7);
+        assert!(!breakpoints.find(id).unwrap().verified);
+    }
+
+    #[test]
+    fn an_editors_breakpoints_keep_our_ids_and_spare_what_it_has_not_heard_of() {
+        let mut breakpoints = Breakpoints::default();
+        let conditional =
+            SetBreakpoint { hit_condition: Some("> 5".into()), column: Some(1), ..wish("/a", 1) };
+        let kept = breakpoints.set(conditional.clone());
+        breakpoints.set(wish("/a", 2));
+        let unheard = breakpoints.set(wish("/b", 3));
+        // The editor tells the hit condition in the adapters' form and the first column as none.
+        let told = SetBreakpoint { hit_condition: Some(">5".into()), ..wish("/a", 1) };
+        let changed = breakpoints
+            .replace(vec![told.clone(), wish("/c", 4)], &BTreeSet::from([place_of(&wish("/b", 3))]));
+        assert_eq!(changed, BTreeSet::from(["/a".into(), "/c".into()]));
+        assert_eq!(breakpoints.list().iter().map(|known| known.id).collect::<Vec<_>>(), [kept, unheard, 4]);
+        assert_eq!(breakpoints.find(kept).unwrap().hit_condition.as_deref(), Some("> 5"));
+
+        // Once heard of, it goes when the editor does not have it.
+        let changed = breakpoints.replace(vec![told, wish("/c", 4)], &BTreeSet::new());
+        assert_eq!(changed, BTreeSet::from(["/b".into()]));
+    }
+}

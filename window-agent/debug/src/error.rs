@@ -1,0 +1,303 @@
+//! CORE: what can go wrong with a verb of the debugger, one variant per thing a caller does differently.
+
+use std::path::PathBuf;
+
+use baton_agent_base::fault::Kind;
+
+use crate::types::SessionId;
+
+/// Why a verb failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DebugError {
+    /// There is no such source file.
+    #[error("the file {} does not exist", path.display())]
+    FileNotFound {
+        /// What was asked for.
+        path: PathBuf,
+    },
+    /// The line is not in the file.
+    #[error("{} has {n_lines} lines; there is no line {line}", path.display())]
+    LineOutsideFile {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        line: u32,
+        /// Lines of the file.
+        n_lines: usize,
+    },
+    /// The condition does not parse.
+    #[error("the condition `{condition}` does not parse: {reason}")]
+    BadCondition {
+        /// What was asked for.
+        condition: String,
+        /// What the language says.
+        reason: String,
+    },
+    /// The hit condition is not understood.
+    #[error("the hit condition `{text}` is not valid")]
+    BadHitCondition {
+        /// What was asked for.
+        text: String,
+    },
+    /// A breakpoint without a place.
+    #[error("the {what} of the breakpoint is missing")]
+    NoPlace {
+        /// `function name`.
+        what: &'static str,
+    },
+    /// There is no such breakpoint.
+    #[error("there is no breakpoint {what}")]
+    NoSuchBreakpoint {
+        /// `with id 3`, `on line 4 of ...`.
+        what: String,
+    },
+    /// The configuration cannot be used.
+    #[error("{message}")]
+    BadConfiguration {
+        /// What is wrong.
+        message: String,
+    },
+    /// No adapter serves this type of configuration.
+    #[error("no debug adapter serves configurations of type `{kind}`; known types: {known}")]
+    UnknownType {
+        /// The `type`.
+        kind: String,
+        /// The types there are adapters for.
+        known: String,
+    },
+    /// The adapter is not installed.
+    #[error("{message}")]
+    AdapterMissing {
+        /// What is missing.
+        message: String,
+        /// How to install it.
+        hint: String,
+    },
+    /// The program could not be started, or attached to.
+    #[error("{message}")]
+    StartFailed {
+        /// The real cause.
+        message: String,
+    },
+    /// The user does not trust the workspace of the editor.
+    #[error("{message}")]
+    Untrusted {
+        /// What the editor says.
+        message: String,
+    },
+    /// As many sessions run as may.
+    #[error("too many debug sessions (limit {limit})")]
+    TooManySessions {
+        /// The bound.
+        limit: usize,
+    },
+    /// No session is running.
+    #[error("no debug session is running")]
+    NoSession,
+    /// A session of this name never was, or ended long ago.
+    #[error("there is no debug session {session}")]
+    NoSuchSession {
+        /// What was asked for.
+        session: SessionId,
+    },
+    /// The session ended.
+    #[error("debug session {session} has ended{}", exit_code.map(|code| format!(" with exit code {code}")).unwrap_or_default())]
+    SessionEnded {
+        /// Which one.
+        session: SessionId,
+        /// Exit code of its program, when known.
+        exit_code: Option<i64>,
+    },
+    /// The adapter died or hung up while its session was running.
+    #[error("the debug adapter of session {session} {how}{}", if output.is_empty() { String::new() } else { format!(": {output}") })]
+    AdapterDied {
+        /// Which session.
+        session: SessionId,
+        /// `was killed by signal 9`, `closed its connection`.
+        how: String,
+        /// Last words.
+        output: String,
+    },
+    /// No such thread in the session.
+    #[error("there is no thread {thread_id}; threads: {known}")]
+    NoSuchThread {
+        /// What was asked for.
+        thread_id: i64,
+        /// Ids and names there are.
+        known: String,
+    },
+    /// The thread runs.
+    #[error("thread {thread_id} is running")]
+    NotStopped {
+        /// Which thread.
+        thread_id: i64,
+    },
+    /// Another call waits on this thread.
+    #[error("another call is already waiting on thread {thread_id}")]
+    Busy {
+        /// Which thread.
+        thread_id: i64,
+    },
+    /// The frame is from an earlier stop.
+    #[error("frame {frame_id} is from an earlier stop")]
+    StaleFrame {
+        /// What was asked for.
+        frame_id: i64,
+    },
+    /// No frame ever had this id.
+    #[error("there is no frame {frame_id}")]
+    NoSuchFrame {
+        /// What was asked for.
+        frame_id: i64,
+    },
+    /// The reference is from an earlier stop.
+    #[error("variables reference {reference} is from an earlier stop")]
+    StaleReference {
+        /// What was asked for.
+        reference: i64,
+    },
+    /// No container of variables ever had this reference.
+    #[error("there is no variables reference {reference}")]
+    NoSuchReference {
+        /// What was asked for.
+        reference: i64,
+    },
+    /// The expression could not be evaluated.
+    #[error("{message}")]
+    EvaluationFailed {
+        /// What the language says.
+        message: String,
+    },
+    /// The adapter refused a request.
+    #[error("the debug adapter refused `{command}`: {message}")]
+    Refused {
+        /// Which request.
+        command: String,
+        /// What it says.
+        message: String,
+    },
+    /// The adapter cannot do it.
+    #[error("the debug adapter {adapter} does not support {what}")]
+    Unsupported {
+        /// Which adapter.
+        adapter: String,
+        /// `memory reads`.
+        what: &'static str,
+    },
+    /// A request that changes where a session stands; it has a verb of its own.
+    #[error("`{command}` cannot be sent as a custom request")]
+    OfVerb {
+        /// The request.
+        command: String,
+    },
+    /// A frame or a reference of another session than the one that was named.
+    #[error("the frame or reference belongs to debug session {session}")]
+    ForeignId {
+        /// Whose it is.
+        session: SessionId,
+    },
+    /// The adapter tells no threads.
+    #[error("the debugger reported no threads")]
+    NoThreads,
+    /// The program does not read from a terminal of ours.
+    #[error("the program has no terminal to type into")]
+    NoTerminal,
+    /// The program does not read what it was given.
+    #[error("the program has not read its earlier input yet")]
+    StdinFull,
+    /// The adapter does not answer.
+    #[error("the debug adapter did not respond to `{command}` within {seconds} s")]
+    NoAnswer {
+        /// Which request.
+        command: String,
+        /// The bound.
+        seconds: u64,
+    },
+    /// The debugger of this window is shutting down.
+    #[error("the debugger is shutting down")]
+    ShuttingDown,
+}
+
+impl DebugError {
+    /// What it is, for programs.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::FileNotFound { .. } => Kind::FileNotFound,
+            Self::LineOutsideFile { .. } => Kind::LineOutsideFile,
+            Self::BadCondition { .. } => Kind::BadCondition,
+            Self::BadHitCondition { .. } => Kind::BadHitCondition,
+            Self::NoPlace { .. } => Kind::NoPlace,
+            Self::NoSuchBreakpoint { .. } => Kind::NoSuchBreakpoint,
+            Self::BadConfiguration { .. } => Kind::BadConfiguration,
+            Self::UnknownType { .. } => Kind::UnknownType,
+            Self::AdapterMissing { .. } => Kind::AdapterMissing,
+            Self::StartFailed { .. } => Kind::StartFailed,
+            Self::Untrusted { .. } => Kind::Untrusted,
+            Self::TooManySessions { .. } => Kind::TooManySessions,
+            Self::NoSession => Kind::NoSession,
+            Self::NoSuchSession { .. } => Kind::NoSuchSession,
+            Self::SessionEnded { .. } => Kind::SessionEnded,
+            Self::AdapterDied { .. } => Kind::AdapterDied,
+            Self::NoSuchThread { .. } => Kind::NoSuchThread,
+            Self::NotStopped { .. } => Kind::NotStopped,
+            Self::Busy { .. } => Kind::Busy,
+            Self::StaleFrame { .. } => Kind::StaleFrame,
+            Self::NoSuchFrame { .. } => Kind::NoSuchFrame,
+            Self::StaleReference { .. } => Kind::StaleReference,
+            Self::NoSuchReference { .. } => Kind::NoSuchReference,
+            Self::EvaluationFailed { .. } => Kind::EvaluationFailed,
+            Self::Refused { .. } => Kind::AdapterRefused,
+            Self::Unsupported { .. } => Kind::Unsupported,
+            Self::OfVerb { .. } => Kind::NotARequest,
+            Self::ForeignId { .. } => Kind::ForeignId,
+            Self::NoThreads => Kind::NoThreads,
+            Self::NoTerminal => Kind::NoTerminal,
+            Self::StdinFull => Kind::StdinFull,
+            Self::NoAnswer { .. } => Kind::AdapterTimeout,
+            Self::ShuttingDown => Kind::ShuttingDown,
+        }
+    }
+
+    /// What to try next, in one sentence; `None` where that is a verb, which each toolset calls something else.
+    pub fn hint(&self) -> Option<&str> {
+        Some(match self {
+            Self::FileNotFound { .. } => "Give an absolute path, or one relative to the window's folder.",
+            Self::LineOutsideFile { .. } => "Use a line of the file; lines start at 1.",
+            Self::BadCondition { .. } => "Give an expression in the language of the program.",
+            Self::BadHitCondition { .. } => {
+                "Write a comparison with a number: `> 5`, `>= 5`, `< 5`, `<= 5`, `== 3`, `% 2 == 0`, or a plain number."
+            }
+            Self::NoPlace { .. } => "Use one that the debugger knows.",
+            Self::BadConfiguration { .. } => "Fix the configuration in .vscode/launch.json.",
+            Self::UnknownType { .. } => "Use a configuration whose `type` is among the known ones.",
+            Self::AdapterMissing { hint, .. } => hint,
+            Self::StartFailed { .. } => "Fix the configuration or the program and start again.",
+            Self::Busy { .. } => "Wait for the other call, or cancel it.",
+            Self::EvaluationFailed { .. } => {
+                "Check the names in the expression against the frame's variables."
+            }
+            Self::Unsupported { .. } => "Use another way, or another debug adapter that can.",
+            Self::ForeignId { .. } => "Leave the session out, or name that one.",
+            Self::NoThreads => "Wait until the program runs, or stop it.",
+            Self::NoTerminal => "Start it with `console` set to integratedTerminal.",
+            Self::StdinFull => "Let the program run until it reads.",
+            Self::ShuttingDown => "The call may have taken effect: check before you repeat it.",
+            Self::NoSuchBreakpoint { .. }
+            | Self::Untrusted { .. }
+            | Self::TooManySessions { .. }
+            | Self::NoSession
+            | Self::SessionEnded { .. }
+            | Self::NoSuchSession { .. }
+            | Self::AdapterDied { .. }
+            | Self::NoSuchThread { .. }
+            | Self::NotStopped { .. }
+            | Self::StaleFrame { .. }
+            | Self::NoSuchFrame { .. }
+            | Self::StaleReference { .. }
+            | Self::NoSuchReference { .. }
+            | Self::Refused { .. }
+            | Self::OfVerb { .. }
+            | Self::NoAnswer { .. } => return None,
+        })
+    }
+}

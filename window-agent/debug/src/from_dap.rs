@@ -1,0 +1,266 @@
+//! CORE: bodies of the adapter to types of ours: ids are exchanged, texts bounded, whatever is missing tolerated.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::breakpoints::SessionKey;
+use crate::dap::body;
+use crate::handles::{Handles, Owner};
+use crate::session::capture::Captured;
+use crate::types::{
+    Evaluated, Frame, MAX_TOP_VALUE_LEN, MAX_TOP_VARIABLES, OutputTail, Scope, ScopeVariables, SessionId,
+    Source, StopEvent, Variable,
+};
+
+/// Longest result of an evaluation that is told, in bytes.
+const MAX_RESULT_LEN: usize = 64 * 1024;
+/// Longest explanation of an evaluation that failed, in bytes.
+const MAX_PROBLEM_LEN: usize = 500;
+
+/// The ids given out.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    pub(crate) frames: Handles,
+    pub(crate) references: Handles,
+}
+
+impl Ids {
+    /// The program of a session goes on, or one thread of it: its ids are void.
+    pub(crate) fn forget(&mut self, session: SessionKey, thread_id: Option<i64>) {
+        self.frames.forget(session, thread_id);
+        self.references.forget(session, thread_id);
+    }
+
+    fn reference(&mut self, owner: Owner, theirs: i64) -> i64 {
+        if theirs == 0 { 0 } else { self.references.add(owner, theirs) }
+    }
+}
+
+/// A stop, without what was printed.
+pub(crate) fn stop_event(
+    captured: &Captured,
+    (key, session): (SessionKey, SessionId),
+    timestamp: Timestamp,
+    ids: &mut Ids,
+) -> StopEvent {
+    let owner = Owner { session: key, thread_id: captured.thread_id };
+    let call_stack: Vec<Frame> =
+        captured.stack.stack_frames.iter().map(|body| frame(body, owner, ids)).collect();
+    let top = call_stack.first();
+    let source = top.filter(|top| !top.file_path.is_empty()).map(|top| Source {
+        path: top.file_path.clone(),
+        name: top.file_path.rsplit('/').next().unwrap_or_default().to_owned(),
+    });
+    let event = &captured.event;
+    StopEvent {
+        timestamp,
+        session,
+        reason: event.reason.clone().unwrap_or_else(|| "unknown".to_owned()),
+        thread_id: captured.thread_id,
+        description: text(&event.description),
+        text: exception_text(captured).or_else(|| text(&event.text)),
+        all_threads_stopped: event.all_threads_stopped,
+        source,
+        line: top.map(|top| top.line_number),
+        column: top.map(|top| top.column_number),
+        total_frames: captured.stack.total_frames,
+        top_frame_variables: scope_variables(captured, owner, ids),
+        hit_breakpoint_ids: captured.hit.clone().filter(|hit| !hit.is_empty()),
+        output: OutputTail::default(),
+        call_stack,
+    }
+}
+
+/// `ValueError: x must be positive`.
+fn exception_text(captured: &Captured) -> Option<String> {
+    let exception = &captured.exception;
+    let name = exception.exception_id.as_deref()?;
+    let says = exception.details.message.as_deref().or(exception.description.as_deref());
+    match says {
+        Some(says) if !says.is_empty() && says != name => Some(format!("{name}: {says}")),
+        _ => Some(name.to_owned()),
+    }
+}
+
+/// Those of all scopes that were fetched, the innermost first.
+fn scope_variables(captured: &Captured, owner: Owner, ids: &mut Ids) -> Option<ScopeVariables> {
+    let fetched = captured
+        .scopes
+        .iter()
+        .filter_map(|(scope, variables)| Some((scope.name.as_deref()?, &variables.as_ref()?.variables)));
+    let (names, bodies): (Vec<&str>, Vec<_>) = fetched.unzip();
+    if names.is_empty() {
+        return None;
+    }
+    let bodies: Vec<&body::Variable> = bodies.into_iter().flatten().collect();
+    Some(ScopeVariables {
+        scope_name: names.join(", "),
+        variables: bodies
+            .iter()
+            .take(MAX_TOP_VARIABLES)
+            .map(|body| variable(body, owner, ids, MAX_TOP_VALUE_LEN))
+            .collect(),
+        omitted: bodies.len().saturating_sub(MAX_TOP_VARIABLES),
+    })
+}
+
+/// `demo::main::h38e95565b6f46d0e` is Rust's `demo::main`.
+fn without_hash(name: &str) -> &str {
+    const LEN: usize = 16;
+    let is_hash = |hash: &str| hash.len() == LEN && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(name, |(name, _)| name)
+}
+
+/// A frame of a call stack.
+pub(crate) fn frame(body: &body::StackFrame, owner: Owner, ids: &mut Ids) -> Frame {
+    Frame { frame_id: ids.frames.add(owner, body.id.unwrap_or(0)), ..running_frame(body) }
+}
+
+/// A frame of a thread that runs: whatever its id is, it is void.
+pub(crate) fn running_frame(body: &body::StackFrame) -> Frame {
+    Frame {
+        frame_id: 0,
+        function_name: without_hash(&body.name).to_owned(),
+        file_path: body.source.path.clone().unwrap_or_default(),
+        line_number: body.line,
+        column_number: body.column,
+        instruction_pointer: text(&body.instruction_pointer_reference),
+    }
+}
+
+/// A scope.
+pub(crate) fn scope(body: &body::Scope, owner: Owner, ids: &mut Ids) -> Scope {
+    Scope {
+        name: body.name.clone().unwrap_or_default(),
+        variables_reference: ids.reference(owner, body.variables_reference),
+        expensive: body.expensive,
+        named_variables: body.named_variables,
+        indexed_variables: body.indexed_variables,
+    }
+}
+
+/// A variable; its value is cut at `max_len` bytes.
+pub(crate) fn variable(body: &body::Variable, owner: Owner, ids: &mut Ids, max_len: usize) -> Variable {
+    let variables_reference = ids.reference(owner, body.variables_reference);
+    // gdb says nothing of what has parts.
+    let value = match body.value.as_str() {
+        "" if variables_reference != 0 => "{...}",
+        value => value,
+    };
+    Variable {
+        name: body.name.clone(),
+        value: cut(value, max_len),
+        type_name: text(&body.kind),
+        variables_reference,
+        evaluate_name: text(&body.evaluate_name),
+        memory_reference: text(&body.memory_reference),
+        named_variables: body.named_variables,
+        indexed_variables: body.indexed_variables,
+    }
+}
+
+/// The value of an expression.
+pub(crate) fn evaluated(body: &body::Evaluated, owner: Owner, ids: &mut Ids) -> Evaluated {
+    Evaluated {
+        result: cut(&body.result, MAX_RESULT_LEN),
+        type_name: text(&body.kind),
+        variables_reference: ids.reference(owner, body.variables_reference),
+        memory_reference: text(&body.memory_reference),
+    }
+}
+
+/// Puts our ids in the place of the adapter's, in an answer of any kind.
+pub(crate) fn exchange_ids(body: &mut Value, owner: Owner, ids: &mut Ids) {
+    let frames = body.get_mut("stackFrames").and_then(Value::as_array_mut);
+    for frame in frames.into_iter().flatten() {
+        if let Some(theirs) = frame["id"].as_i64() {
+            frame["id"] = Value::from(ids.frames.add(owner, theirs));
+        }
+    }
+    exchange_references(body, owner, ids);
+}
+
+fn exchange_references(body: &mut Value, owner: Owner, ids: &mut Ids) {
+    match body {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value.as_i64().filter(|theirs| name == "variablesReference" && *theirs != 0) {
+                    Some(theirs) => *value = Value::from(ids.references.add(owner, theirs)),
+                    None => exchange_references(value, owner, ids),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| exchange_references(item, owner, ids)),
+        _ => {}
+    }
+}
+
+/// The parts of a value whose adapter says nothing of the whole, one level deep: `{x = 1, y = 2}`.
+pub(crate) fn parts(body: &body::Variables) -> String {
+    const MAX_PARTS: usize = 20;
+    let bodies = &body.variables;
+    let part = |body: &body::Variable| {
+        let value = if body.value.is_empty() { "{...}" } else { &body.value };
+        format!("{} = {value}", body.name)
+    };
+    let mut parts: Vec<String> = bodies.iter().take(MAX_PARTS).map(part).collect();
+    if bodies.len() > MAX_PARTS {
+        parts.push(format!("{} more", bodies.len() - MAX_PARTS));
+    }
+    format!("{{{}}}", parts.join(", "))
+}
+
+/// What went wrong with an expression, out of an adapter's message: of a Python traceback the exception alone, which
+/// stands behind the frames of the last one.
+pub(crate) fn evaluation_problem(message: &str) -> String {
+    const TRACEBACK: &str = "Traceback (most recent call last):";
+    let problem = match message.rfind(TRACEBACK) {
+        Some(at) => {
+            let lines = message[at + TRACEBACK.len()..].lines();
+            let is_said = |line: &&str| !line.is_empty() && !line.starts_with(char::is_whitespace);
+            lines.skip_while(|line| !is_said(line)).map(str::trim).collect::<Vec<_>>().join(" ")
+        }
+        None => message.trim().to_owned(),
+    };
+    let problem = if problem.is_empty() { message.trim().to_owned() } else { problem };
+    cut(&problem, MAX_PROBLEM_LEN)
+}
+
+fn text(value: &Option<String>) -> Option<String> {
+    value.clone().filter(|text| !text.is_empty())
+}
+
+/// At most `max_len` bytes, and whether there were more.
+fn cut(text: &str, max_len: usize) -> String {
+    if text.len() <= max_len {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(max_len);
+    format!("{}... ({} bytes more)", &text[..end], text.len() - end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_is_made_between_characters_and_says_so() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("aéb", 2), "a... (3 bytes more)");
+    }
+
+    #[test]
+    fn a_traceback_is_reduced_to_what_it_says() {
+        let frames = "  File \"<string>\", line 1, in <module>\n";
+        let one = format!("Traceback (most recent call last):\n{frames}NameError: name 'x' is not defined\n");
+        assert_eq!(evaluation_problem(&one), "NameError: name 'x' is not defined");
+        let two = format!(
+            "{one}\nDuring handling of the above exception, another exception occurred:\n\n\
+             Traceback (most recent call last):\n{frames}    int('a')\n    ^^^\nValueError: bad\n  in field a\n"
+        );
+        assert_eq!(evaluation_problem(&two), "ValueError: bad in field a");
+        assert_eq!(evaluation_problem("SyntaxError: invalid syntax"), "SyntaxError: invalid syntax");
+        let cut_off = format!("Traceback (most recent call last):\n{frames}");
+        assert_eq!(evaluation_problem(&cut_off), cut_off.trim());
+    }
+}

@@ -1,0 +1,46 @@
+//! How the engine reaches debug adapters: without an editor, or through VS Code.
+//!
+//! | module | what |
+//! |---|---|
+//! | `reach` | what is known before: how to reach the adapter of a session |
+//! | `direct`, `server` | an adapter that is spawned or connected to; one that is a server |
+//! | `vscode` | an adapter that VS Code runs |
+//! | `inbox` | what a host tells the engine |
+//! | `tcp`, `terminal`, `inspector`, `end` | connections; terminals of ours; node's inspector; last words |
+
+use tokio_util::sync::CancellationToken;
+
+use self::inbox::{FromHost, Inbox};
+use self::reach::{Host, Plan, Reach};
+use baton_agent_base::process;
+
+pub(crate) mod direct;
+mod end;
+pub(crate) mod inbox;
+pub(crate) mod inspector;
+pub(crate) mod reach;
+pub(crate) mod server;
+pub(crate) mod tcp;
+pub(crate) mod terminal;
+pub(crate) mod vscode;
+
+/// Runs the host of one session until nothing of it is left. `over` says that the session is.
+pub(crate) async fn run(plan: Plan, mark: Option<String>, over: CancellationToken, inbox: Inbox) {
+    match &plan.host {
+        Host::Direct(Reach::Stdio(programs)) => {
+            direct::run_spawned(programs, &plan, mark.as_deref(), &over, &inbox).await
+        }
+        Host::Direct(Reach::Server(server)) => server::run(server, mark.as_deref(), &over, &inbox).await,
+        Host::Direct(reach @ (Reach::Tcp { .. } | Reach::Unix(_))) => {
+            direct::run_connected(reach, &plan, &over, &inbox).await
+        }
+        Host::Editor(editor, target) => {
+            return vscode::run(editor.clone(), target.clone(), over, inbox).await;
+        }
+    }
+    if let Some(mark) = mark {
+        // Reads a file of every process of the machine.
+        let _ = tokio::task::spawn_blocking(move || process::kill_marked(&mark)).await;
+    }
+    inbox.tell(FromHost::Gone).await;
+}

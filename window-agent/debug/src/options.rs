@@ -1,0 +1,50 @@
+//! What the engine needs to know of its window and surroundings.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::adapters::shelf::Shelf;
+use crate::editor::Editor;
+
+/// See [`DebuggerOptions::max_sessions`]: each costs processes of some 100 MB.
+pub const DEFAULT_MAX_SESSIONS: usize = 10;
+
+/// What a [`Debugger`] needs to know of its window and surroundings.
+#[derive(Clone, Debug, Default)]
+pub struct DebuggerOptions {
+    /// Folders of the window, absolute; the first is the default working directory of programs.
+    pub folders: Vec<PathBuf>,
+    /// The Python interpreter of the environment variable `BATON_PYTHON`.
+    pub python: Option<PathBuf>,
+    /// The editor that debugs; without one the engine runs adapters itself.
+    pub editor: Option<Editor>,
+    /// The search path for interpreters and adapters (environment variable `PATH`).
+    pub search_path: Option<std::ffi::OsString>,
+    /// Most sessions at once that are nobody's children; [`DEFAULT_MAX_SESSIONS`] when not given.
+    pub max_sessions: Option<usize>,
+    /// End a session when no verb was about it for so long, whatever its toolset would allow.
+    pub idle_limit: Option<Duration>,
+    /// Where debug adapters are installed.
+    pub shelf: Shelf,
+}
+
+impl DebuggerOptions {
+    /// Options for a window with these folders, the rest from the environment.
+    pub fn from_env(folders: Vec<PathBuf>) -> Self {
+        Self {
+            folders,
+            python: std::env::var_os("BATON_PYTHON").map(PathBuf::from),
+            editor: None,
+            search_path: std::env::var_os("PATH"),
+            max_sessions: number_from_env("BATON_MAX_SESSIONS").and_then(|limit| usize::try_from(limit).ok()),
+            idle_limit: number_from_env("BATON_IDLE_MINUTES")
+                .map(|minutes| Duration::from_secs(minutes * 60)),
+            shelf: Shelf::from_env(),
+        }
+    }
+}
+
+/// A positive number of an environment variable; anything else counts as not given.
+fn number_from_env(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.trim().parse().ok().filter(|number| *number > 0)
+}

@@ -1,0 +1,164 @@
+//! CORE: what is fetched at a stop before it is told: stack, scopes and variables of the top frame, the exception.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::breakpoints::triggers::CRASH_ID;
+use crate::dap::body::{self, read};
+
+/// Frames told with a stop. Deeper ones are seldom looked at, and a runaway recursion has thousands.
+pub(crate) const MAX_FRAMES: usize = 20;
+/// Scopes whose variables are told with a stop: blocks, arguments and locals.
+const MAX_SCOPES: usize = 3;
+
+/// What a request of a capture fetches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Stack,
+    Exception,
+    /// The number of the signal, where the stop does not name it.
+    Signal,
+    Scopes,
+    /// Of the scope at this place in [`Captured::scopes`].
+    Variables(usize),
+}
+
+/// A stop whose surroundings are being fetched.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    pub(crate) id: u64,
+    /// Requests without an answer yet.
+    pub(crate) n_open: usize,
+    /// When it is told with what is there.
+    pub(crate) deadline: Instant,
+    captured: Captured,
+}
+
+/// A stop with its surroundings, as the adapter told them. Ids are the adapter's, but for the breakpoints'.
+#[derive(Debug, Default)]
+pub(crate) struct Captured {
+    pub(crate) thread_id: i64,
+    /// Body of the `stopped` event; its `reason` is brought to one form.
+    pub(crate) event: body::Stopped,
+    /// Body of `stackTrace`.
+    pub(crate) stack: body::StackTrace,
+    /// Body of `exceptionInfo`.
+    pub(crate) exception: body::ExceptionInfo,
+    /// The scopes whose variables are fetched, and those of them that have come.
+    pub(crate) scopes: Vec<(body::Scope, Option<body::Variables>)>,
+    /// Ours, of the breakpoints that were hit; `None` when the adapter does not tell.
+    pub(crate) hit: Option<Vec<i64>>,
+}
+
+impl Capture {
+    /// A stop of which only the event is known.
+    pub(crate) fn new(id: u64, thread_id: i64, event: body::Stopped, deadline: Instant) -> Self {
+        Self { id, n_open: 0, deadline, captured: Captured { thread_id, event, ..Captured::default() } }
+    }
+
+    /// The thread that stopped.
+    pub(crate) fn thread_id(&self) -> i64 {
+        self.captured.thread_id
+    }
+
+    /// Takes an answer (null when the request failed); gives the requests that follow from it.
+    pub(crate) fn take(&mut self, step: Step, body: &Value) -> Vec<(&'static str, Value, Step)> {
+        match step {
+            Step::Stack => {
+                self.captured.stack = read(body);
+                let frame_id = self.captured.stack.stack_frames.first().and_then(|frame| frame.id);
+                let scopes = |frame_id| ("scopes", json!({"frameId": frame_id}), Step::Scopes);
+                return frame_id.map(scopes).into_iter().collect();
+            }
+            Step::Exception => self.captured.exception = read(body),
+            Step::Signal => {
+                if let Some(name) = signal_name(body) {
+                    self.captured.event.description = Some(name.to_owned());
+                }
+            }
+            Step::Scopes => {
+                let scopes = read::<body::Scopes>(body).scopes;
+                self.captured.scopes = nearest(scopes).into_iter().map(|scope| (scope, None)).collect();
+                let variables = |(at, (scope, _)): (usize, &(body::Scope, _))| {
+                    let reference = Some(scope.variables_reference).filter(|reference| *reference != 0)?;
+                    Some(("variables", json!({"variablesReference": reference}), Step::Variables(at)))
+                };
+                return self.captured.scopes.iter().enumerate().filter_map(variables).collect();
+            }
+            Step::Variables(at) => {
+                if let Some((_, variables)) = self.captured.scopes.get_mut(at) {
+                    *variables = (!body.is_null()).then(|| read(body));
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// The stop as it is to be told.
+    pub(crate) fn into_captured(self, ours: &BTreeMap<i64, i64>) -> Captured {
+        let mut captured = self.captured;
+        captured.hit = captured.event.hit_breakpoint_ids.as_ref().map(|ids| {
+            ids.iter().filter_map(|id| ours.get(id).copied()).filter(|id| *id != CRASH_ID).collect()
+        });
+        captured
+    }
+}
+
+/// The name of the signal whose number was evaluated.
+pub(crate) fn signal_name(body: &Value) -> Option<&'static str> {
+    name_of_signal(read::<body::Evaluated>(body).result.trim().parse().ok()?)
+}
+
+pub(super) fn name_of_signal(number: i64) -> Option<&'static str> {
+    Some(match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        10 => "SIGUSR1",
+        11 => "SIGSEGV",
+        12 => "SIGUSR2",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}
+
+/// The scopes whose variables belong to a function's call: up to its locals, where the adapter marks them (js-debug
+/// marks closures, which lie behind, as arguments), else the first. An expensive one can take for ever.
+fn nearest(mut scopes: Vec<body::Scope>) -> Vec<body::Scope> {
+    let is = |scope: &body::Scope, hint: &str| scope.presentation_hint.as_deref() == Some(hint);
+    let is_registers =
+        |scope: &body::Scope| is(scope, "registers") || scope.name.as_deref() == Some("Registers");
+    scopes.retain(|scope| !scope.expensive && !is_registers(scope));
+    scopes.truncate(MAX_SCOPES);
+    let n_own = scopes.iter().rposition(|scope| is(scope, "locals")).map_or(1, |last| last + 1);
+    scopes.truncate(n_own);
+    scopes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_no_variables_of_a_function() {
+        let scope = |name: &str, hint: &str| body::Scope {
+            name: Some(name.to_owned()),
+            presentation_hint: Some(hint.to_owned()),
+            ..body::Scope::default()
+        };
+        let (registers, locals) = (scope("Registers", "registers"), scope("Locals", "locals"));
+        assert_eq!(nearest(vec![registers.clone()]), []);
+        assert_eq!(nearest(vec![registers, locals.clone()]), [locals]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Which adapter is chosen for a program or a process, and what is said when there is none.
+
+use std::path::Path;
+
+use baton_agent_debug::adapters::shelf::Shelf;
+use baton_agent_debug::adapters::wish::{Attach, Launch, Wish};
+use baton_agent_debug::{Debugger, DebuggerOptions};
+
+use crate::languages::Language;
+use crate::scenario::options;
+
+fn launch(program: &Path) -> Wish {
+    Wish::Launch(Launch { program: program.to_owned(), ..Launch::default() })
+}
+
+/// The type of the configuration that is made for a wish, or the error.
+async fn chosen(debugger: &Debugger, wish: &Wish) -> String {
+    match debugger.configure(wish).await {
+        Ok(start) => start.configuration["type"].as_str().unwrap().to_owned(),
+        Err(error) => format!("{error} {}", error.hint().unwrap_or_default()),
+    }
+}
+
+#[tokio::test]
+async fn a_program_is_known_by_its_name_its_first_line_its_form_and_its_project() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let debugger = Debugger::spawn(options(folder.path()));
+    let (_, compiled) = Language::C.make(folder.path());
+    write("gopher/go.mod", "module gopher\n");
+    let in_go = folder.path().join("gopher/tool");
+    std::fs::copy(&compiled, &in_go).unwrap();
+    write("web/package.json", "{}");
+    for (program, expected) in [
+        (write("a.py", ""), "debugpy"),
+        (write("a.ts", ""), "pwa-node"),
+        (write("a.go", ""), "go"),
+        (write("a.rs", ""), "gdb"),
+        (write("a.sh", ""), "bash"),
+        (write("A.java", ""), "java"),
+        (write("tool", "#!/usr/bin/env -S python3 -u\n"), "debugpy"),
+        (write("other", "#!/bin/bash\n"), "bash"),
+        (compiled, "gdb"),
+        (in_go, "go"),
+        (write("web/bin/start", "no first line"), "pwa-node"),
+        (write("README", "nothing is known"), "gdb"),
+        (folder.path().join("gopher"), "go"),
+    ] {
+        assert_eq!(chosen(&debugger, &launch(&program)).await, expected, "{}", program.display());
+    }
+}
+
+#[tokio::test]
+async fn a_name_wins_and_an_unknown_one_lists_the_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let debugger = Debugger::spawn(options(folder.path()));
+    let named = |name: &str| {
+        Wish::Launch(Launch {
+            program: "/bin/true".into(),
+            adapter: Some(name.to_owned()),
+            ..Launch::default()
+        })
+    };
+    assert_eq!(chosen(&debugger, &named("codelldb")).await, "lldb");
+    let error = chosen(&debugger, &named("cobol")).await;
+    assert!(error.contains("unknown debug adapter `cobol`; available: debugpy, js-debug, gdb"), "{error}");
+}
+
+#[tokio::test]
+async fn a_process_is_known_by_its_program_and_a_port_by_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let debugger = Debugger::spawn(options(folder.path()));
+    let attach = |pid, port| Wish::Attach(Attach { pid, port, ..Attach::default() });
+    let mut python = std::process::Command::new("python3")
+        .args(["-c", "import sys; sys.stdout.write('.'); sys.stdout.flush(); sys.stdin.read()"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Once it has printed it is Python, and no script that starts it.
+    std::io::Read::read_exact(python.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    assert_eq!(chosen(&debugger, &attach(Some(python.id()), None)).await, "debugpy");
+    assert_eq!(chosen(&debugger, &attach(Some(std::process::id()), None)).await, "gdb");
+    assert_eq!(chosen(&debugger, &attach(None, Some(9229))).await, "pwa-node");
+    assert_eq!(chosen(&debugger, &attach(None, Some(5678))).await, "debugpy");
+    let error = chosen(&debugger, &attach(Some(u32::MAX / 4), None)).await;
+    assert!(error.contains("there is no process"), "{error}");
+    let error = chosen(&debugger, &attach(None, None)).await;
+    assert!(error.contains("attach requires pid or port"), "{error}");
+    drop(python.stdin.take());
+    python.wait().unwrap();
+}
+
+#[tokio::test]
+async fn without_an_adapter_the_error_says_what_is_there_and_how_to_get_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("sums.sh");
+    std::fs::write(&program, "").unwrap();
+    let empty = tempfile::tempdir().unwrap();
+    let shelf = Shelf { folder: Some(empty.path().to_owned()), ..Shelf::default() };
+    let bare = DebuggerOptions { shelf, search_path: Some("/nowhere".into()), ..options(folder.path()) };
+    let debugger = Debugger::spawn(bare);
+    assert_eq!(
+        chosen(&debugger, &launch(&program)).await,
+        "No debugger adapter available. Installed adapters: none. (bash-dap is not installed) \
+         Run `baton adapters install bash-dap`."
+    );
+}
+
+#[tokio::test]
+async fn sources_and_what_is_not_compiled_are_refused_with_the_command_that_builds_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let debugger = Debugger::spawn(options(folder.path()));
+    for (name, expected) in [
+        ("sums.c", "is source code; build it with debug information (cc -g -O0 -o sums"),
+        ("sums.rs", "rustc -g -o sums"),
+        ("Sums.java", "is not compiled; compile it with debug information (javac -g -d"),
+    ] {
+        let program = folder.path().join(name);
+        std::fs::write(&program, "class Sums {}").unwrap();
+        let start = debugger.configure(&launch(&program)).await.unwrap();
+        let wait = baton_agent_debug::Wait {
+            timeout: std::time::Duration::from_secs(30),
+            cancelled: tokio_util::sync::CancellationToken::new(),
+        };
+        let error = debugger.start(start, wait).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}

@@ -1,0 +1,16 @@
+//! The debug engine against a real debugpy: one scenario per feature, told as a transcript with stable ids.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "helpers of tests, outside of #[test] functions"
+)]
+
+mod attach;
+mod breakpoints;
+mod control;
+mod faults;
+mod fixtures;
+mod processes;
+mod story;
+mod verbs;

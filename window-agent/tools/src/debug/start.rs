@@ -1,0 +1,172 @@
+//! Actions that begin and end sessions, and list them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::arguments::given;
+use super::{Call, Reply, details, fault, text};
+use crate::programs;
+use baton_agent_base::fault::{Fault, Kind};
+use baton_agent_debug::Wait;
+use baton_agent_debug::adapters::wish::{Attach, Launch, Wish};
+use baton_agent_debug::error::DebugError;
+use baton_agent_debug::types::{Phase, SessionId, Start, Waited};
+
+/// A session that no action is about for so long is ended.
+const IDLE: Duration = Duration::from_secs(10 * 60);
+
+impl Call<'_> {
+    pub(super) async fn launch(&self) -> Result<Reply, Fault> {
+        let arguments = &self.arguments;
+        if let Some(name) = given(&arguments.configuration) {
+            let (mut start, notes) =
+                programs::configured(self.window, &name, given(&arguments.file).as_deref()).await?;
+            start.configuration.extend(arguments.arguments.clone().unwrap_or_default());
+            let mut reply = self.begin(start, arguments.first_wait(false)).await?;
+            for note in notes {
+                reply.text.push_str(&format!("\n{note}"));
+            }
+            return Ok(reply);
+        }
+        let cwd = match given(&arguments.cwd) {
+            Some(cwd) => Some(programs::folder(self.window, &cwd).await?),
+            None => None,
+        };
+        let module = given(&arguments.module);
+        let program = match given(&arguments.program) {
+            Some(_) if module.is_some() => {
+                return Err(Fault::new(Kind::InvalidArguments, "launch takes program or module, not both."));
+            }
+            Some(program) => programs::program(self.window, &program, cwd.as_deref()).await?,
+            None => PathBuf::new(),
+        };
+        let stop_on_entry = match arguments.stop_on_entry {
+            Some(stop_on_entry) => stop_on_entry,
+            None => !self.has_breakpoints().await,
+        };
+        let wish = Wish::Launch(Launch {
+            adapter: given(&arguments.adapter),
+            program,
+            module,
+            args: arguments.args.clone().unwrap_or_default(),
+            cwd,
+            env: arguments.env.clone().unwrap_or_default(),
+            stop_on_entry,
+            terminal: false,
+        });
+        self.begin_wish(wish, arguments.first_wait(stop_on_entry)).await
+    }
+
+    /// Whether anything was set that will stop a program.
+    async fn has_breakpoints(&self) -> bool {
+        let debugger = &self.window.debugger;
+        debugger.breakpoints().await.iter().any(|breakpoint| breakpoint.log_message.is_none())
+            || !debugger.triggers().await.is_empty()
+    }
+
+    pub(super) async fn attach(&self) -> Result<Reply, Fault> {
+        let arguments = &self.arguments;
+        let cwd = match given(&arguments.cwd) {
+            Some(cwd) => Some(programs::folder(self.window, &cwd).await?),
+            None => None,
+        };
+        let wish = Wish::Attach(Attach {
+            adapter: given(&arguments.adapter),
+            pid: arguments.pid,
+            host: given(&arguments.host),
+            port: arguments.port,
+            cwd,
+        });
+        self.begin_wish(wish, arguments.first_wait(false)).await
+    }
+
+    async fn begin_wish(&self, wish: Wish, first: Duration) -> Result<Reply, Fault> {
+        let start = self.window.debugger.configure(&wish).await;
+        let mut start = start.map_err(|error| self.fault(error))?;
+        start.configuration.extend(self.arguments.arguments.clone().unwrap_or_default());
+        self.begin(start, first).await
+    }
+
+    async fn begin(&self, start: Start, first: Duration) -> Result<Reply, Fault> {
+        let debugger = &self.window.debugger;
+        let start = Start { idle_limit: Some(IDLE), owner: self.caller.id.clone(), ..start };
+        let first = first.min(self.arguments.timeout());
+        let wait = Wait { timeout: first, ..self.wait() };
+        let mut waited = debugger.start(start, wait).await.map_err(|error| self.fault(error))?;
+        // A program that runs is an answer; what has not settled yet is none, as long as there is time.
+        if let Waited::TimedOut { session, .. } = &waited
+            && self.is_unsettled(session).await
+        {
+            let rest = self.arguments.timeout().saturating_sub(first);
+            let wait = Wait { timeout: rest, ..self.wait() };
+            let session = session.clone();
+            waited = debugger.wait_stop(Some(&session), wait).await.map_err(|error| self.fault(error))?;
+            if matches!(waited, Waited::TimedOut { .. }) && self.is_starting(&session).await {
+                // A client could do nothing with it.
+                let _ = debugger.stop(Some(&session)).await;
+                return Err(fault::never_initialized(self.arguments.timeout()));
+            }
+        }
+        let id = waited.session().clone();
+        let mut reply = self.about_wait(waited).await?;
+        let adapter = debugger.status(Some(&id)).await.map(|status| status.adapter).unwrap_or_default();
+        reply.text = format!("Session {id} ({adapter}). {}", reply.text);
+        reply.details.insert("adapter".to_owned(), adapter.into());
+        Ok(reply)
+    }
+
+    /// Whether it is not known yet where a session will stand: its adapter still starts or attaches, or the
+    /// surroundings of a stop are being fetched.
+    async fn is_unsettled(&self, session: &SessionId) -> bool {
+        let status = self.window.debugger.status(Some(session)).await;
+        status.is_ok_and(|status| match status.phase {
+            Phase::Starting | Phase::Configuring | Phase::Stopped => true,
+            Phase::Running => status.is_attached && !status.is_started,
+            Phase::Terminating | Phase::Terminated => false,
+        })
+    }
+
+    /// Whether the adapter of a session has not come to the program yet.
+    async fn is_starting(&self, session: &SessionId) -> bool {
+        let status = self.window.debugger.status(Some(session)).await;
+        status.is_ok_and(|status| matches!(status.phase, Phase::Starting | Phase::Configuring))
+    }
+
+    pub(super) async fn terminate(&self) -> Result<Reply, Fault> {
+        let debugger = &self.window.debugger;
+        let session = self.session();
+        let status = match debugger.status(session.as_ref()).await {
+            Ok(status) if status.phase != Phase::Terminated => status,
+            Ok(_) | Err(DebugError::NoSession) => {
+                return Ok(Reply::new("No debug session to terminate.", json!({})));
+            }
+            Err(error) => return Err(self.fault(error)),
+        };
+        // Errors of the adapter do not matter any more: the engine ends the session in any case.
+        let stopped = debugger.stop(Some(&status.id)).await;
+        let status = debugger.status(Some(&status.id)).await.unwrap_or(status);
+        let note = stopped.err().map(|error| format!(" ({error})")).unwrap_or_default();
+        let program = status.pid.map_or("the program".to_owned(), |pid| format!("process {pid}"));
+        let what = if status.is_attached {
+            format!("Detached from {program}; it keeps running")
+        } else {
+            "Terminated".to_owned()
+        };
+        let told = format!("{what}{note}. {}", self.speaker.session(&status));
+        Ok(Reply::new(told, json!({})).with_snapshot(&self.shown(status)))
+    }
+
+    pub(super) async fn sessions(&self) -> Result<Reply, Fault> {
+        let (all, n_more) = text::listed(self.window.debugger.statuses().await);
+        let lines: Vec<String> = all.iter().map(|status| self.speaker.session(status)).collect();
+        let entries: Vec<Value> =
+            all.into_iter().map(|status| Value::Object(details::summary(&self.shown(status)))).collect();
+        let mut told = text::list("Sessions", &lines, "No debug sessions.");
+        if n_more > 0 {
+            told.push_str(&format!("\n{n_more} more ended."));
+        }
+        Ok(Reply::new(told, json!({"sessions": entries})))
+    }
+}

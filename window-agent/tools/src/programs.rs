@@ -1,0 +1,105 @@
+//! Programs as clients name them, started without a configuration.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::window::Window;
+use baton_agent_base::fault::{Fault, Kind};
+use baton_agent_base::launch_config;
+use baton_agent_base::paths::{self, Given};
+use baton_agent_debug::types::{Breakpoint, Phase, SessionId, Start};
+
+/// Waits until a session that is being started runs, or did not come to it: before that nothing can be paused.
+pub(super) async fn begun(window: &Window, session: Option<&SessionId>, timeout: Duration) {
+    let Ok(status) = window.debugger.status(session).await else { return };
+    let is_starting = |phase| matches!(phase, Phase::Starting | Phase::Configuring);
+    if !is_starting(status.phase) {
+        return;
+    }
+    let mut sessions = window.debugger.watch_sessions();
+    let begun = sessions.wait_for(|all| all.iter().all(|one| one.id != status.id || !is_starting(one.phase)));
+    let _ = tokio::time::timeout(timeout, begun).await;
+}
+
+/// That a file changed since a program that still runs was started: what the debugger knows are its old lines.
+pub(super) async fn changed(window: &Window, path: &Path) -> Option<String> {
+    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    let mut all = window.debugger.statuses().await;
+    all.retain(|status| status.phase != Phase::Terminated);
+    let is_older = all.iter().any(|status| SystemTime::from(status.started_at) < modified);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    is_older.then(|| format!("{name} changed since the program started; lines are those of the old text"))
+}
+
+/// Breakpoints with a word about files that changed.
+pub(super) async fn with_changes(window: &Window, mut all: Vec<Breakpoint>) -> Vec<Breakpoint> {
+    for breakpoint in &mut all {
+        if let Some(note) = changed(window, &breakpoint.path).await {
+            let message = breakpoint.message.take();
+            breakpoint.message = Some(message.map_or(note.clone(), |message| format!("{message}; {note}")));
+        }
+    }
+    all
+}
+
+/// The folder that `cwd` names: absolute, or relative to a folder of the window.
+pub(super) async fn folder(window: &Window, cwd: &str) -> Result<PathBuf, Fault> {
+    let found = match paths::parse(cwd) {
+        Ok(Given::Absolute(path)) => Some(path),
+        Ok(Given::Relative(path)) => {
+            let joined =
+                |folder: &baton_agent_base::launch_config::variables::Folder| folder.path.join(&path);
+            window.workspace().folders().iter().map(joined).find(|path| path.is_dir())
+        }
+        Err(_) => None,
+    };
+    found.filter(|path| path.is_dir()).ok_or_else(|| {
+        let shown: String = cwd.chars().take(200).collect();
+        Fault::new(Kind::FolderNotFound, format!("There is no folder {shown:?} in this window."))
+            .hint("Give an absolute path, or one relative to the window's folder.")
+    })
+}
+
+/// What a configuration of launch.json starts, and notes about it. `file` stands for the file that is open in an editor.
+pub(super) async fn configured(
+    window: &Window,
+    name: &str,
+    file: Option<&str>,
+) -> Result<(Start, Vec<String>), Fault> {
+    let file = match file {
+        Some(file) => Some(window.workspace().resolve_file(file).await?),
+        None => None,
+    };
+    // An editor completes a configuration itself, but it has no say in which file an AI client means.
+    let left_to_editor = window.debugger.has_editor() && file.is_none();
+    let (folder, configuration, notes) = if left_to_editor {
+        let (folder, configuration) = window.workspace().written_configuration(name).await?;
+        (Some(folder), configuration, Vec::new())
+    } else {
+        let (configuration, notes) = window.workspace().configuration(name, file).await?;
+        (None, configuration, notes)
+    };
+    let name = launch_config::name_of(&configuration).unwrap_or(name).to_owned();
+    Ok((Start { configuration, name, folder, left_to_editor, ..Start::default() }, notes))
+}
+
+/// The program that a client names: in `cwd`, else as any file of the window. A folder can be one (Go's packages).
+pub(super) async fn program(window: &Window, given: &str, cwd: Option<&Path>) -> Result<PathBuf, Fault> {
+    let bases = || {
+        let folders =
+            window.workspace().folders().iter().map(|folder| folder.path.clone()).collect::<Vec<_>>();
+        cwd.map(Path::to_owned).into_iter().chain(folders)
+    };
+    match paths::parse(given) {
+        Ok(Given::Relative(path)) => {
+            let in_cwd = cwd.map(|cwd| cwd.join(&path)).filter(|path| path.is_file());
+            let package = || bases().map(|base| base.join(&path)).find(|path| path.is_dir());
+            if let Some(found) = in_cwd.or_else(package) {
+                return Ok(std::fs::canonicalize(&found).unwrap_or(found));
+            }
+        }
+        Ok(Given::Absolute(path)) if path.is_dir() => return Ok(path),
+        _ => {}
+    }
+    window.workspace().resolve_file(given).await
+}

@@ -1,0 +1,194 @@
+//! What all parts of the agent share about its window.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use baton_link::find::find;
+use baton_link::home::Home;
+use baton_proto::control::{Routing, Settings, WindowKind};
+use baton_proto::edge::META_WINDOW;
+use baton_proto::ids::{Term, WindowId};
+use serde_json::{Value, json};
+
+use crate::calls::Calls;
+use crate::fence::{Fence, Refusal};
+use crate::whose::Claims;
+use baton_agent_base::object::Object;
+use baton_agent_base::workspace::Workspace;
+use baton_agent_code::CodeIndex;
+use baton_agent_code::servers::Places;
+use baton_agent_debug::Debugger;
+
+/// Another window, for those who want what it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its name.
+    pub name: String,
+    /// Where clients reach it whichever window is live.
+    pub url: String,
+    /// Whether the argument `window` reaches it from everywhere.
+    pub is_routed: bool,
+}
+
+/// The window of this agent.
+#[derive(Debug)]
+pub struct Window {
+    /// Its id.
+    pub id: WindowId,
+    /// VS Code or headless.
+    pub kind: WindowKind,
+    /// Its debug engine.
+    pub debugger: Debugger,
+    /// Its code engine.
+    pub code: CodeIndex,
+    /// The calls that run.
+    pub calls: Calls,
+    /// Which debug session each client was last about.
+    pub claims: Claims,
+    name: Mutex<String>,
+    workspace: Mutex<Workspace>,
+    auto_start: AtomicBool,
+    fence: Mutex<Fence>,
+    toolsets: Mutex<Vec<String>>,
+    redacts: AtomicBool,
+    /// Where the coordinator is found, which knows the other windows.
+    home: OnceLock<Home>,
+}
+
+impl Window {
+    /// A window that is not live yet and offers all toolsets.
+    pub fn new(
+        id: WindowId,
+        name: String,
+        kind: WindowKind,
+        workspace: Workspace,
+        debugger: Debugger,
+    ) -> Self {
+        let toolsets = Settings::default().toolsets;
+        Self {
+            name: Mutex::new(to_name(&name, id.as_str())),
+            id,
+            kind,
+            debugger,
+            code: CodeIndex::new(Places::from_env()),
+            calls: Calls::default(),
+            claims: Claims::default(),
+            workspace: Mutex::new(workspace),
+            auto_start: AtomicBool::new(true),
+            fence: Mutex::default(),
+            toolsets: Mutex::new(toolsets),
+            redacts: AtomicBool::new(false),
+            home: OnceLock::new(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The window is called something else now.
+    pub fn set_name(&self, name: &str) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = to_name(name, self.id.as_str());
+    }
+
+    /// Its folders.
+    pub fn workspace(&self) -> Workspace {
+        self.workspace.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The user added or removed folders.
+    pub fn set_workspace(&self, changed: Workspace) {
+        *self.workspace.lock().unwrap_or_else(PoisonError::into_inner) = changed;
+    }
+
+    /// Whether it may become live by itself.
+    pub fn auto_start(&self) -> bool {
+        self.auto_start.load(Ordering::Relaxed)
+    }
+
+    /// See [`Window::auto_start`].
+    pub fn set_auto_start(&self, is_on: bool) {
+        self.auto_start.store(is_on, Ordering::Relaxed);
+    }
+
+    /// Terms and fencing; a leaf lock.
+    pub fn fence(&self) -> MutexGuard<'_, Fence> {
+        self.fence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a call of `term` may run now.
+    pub fn admit(&self, term: Term) -> Result<(), Refusal> {
+        self.fence().admit(Instant::now(), term)
+    }
+
+    /// The coordinator's settings, as far as they are about tools.
+    pub fn take_settings(&self, settings: &Settings) {
+        *self.toolsets.lock().unwrap_or_else(PoisonError::into_inner) = settings.toolsets.clone();
+        self.redacts.store(settings.redact, Ordering::Relaxed);
+    }
+
+    /// Whether values that look like secrets are hidden.
+    pub fn redacts(&self) -> bool {
+        self.redacts.load(Ordering::Relaxed)
+    }
+
+    /// Whether `tools/list` shows that toolset.
+    pub fn offers(&self, toolset: &str) -> bool {
+        let toolsets = self.toolsets.lock().unwrap_or_else(PoisonError::into_inner);
+        toolsets.iter().any(|offered| offered == toolset)
+    }
+
+    /// The window is one of several.
+    pub fn set_home(&self, home: &Home) {
+        let _ = self.home.set(home.clone());
+    }
+
+    /// Another window that has that file in its folders.
+    pub async fn owner_of(&self, path: &Path) -> Option<Owner> {
+        let mut connection = find(self.home.get()?).await.ok()?;
+        let status = connection.status().await.ok()?;
+        let has = |folder: &String| path.starts_with(folder);
+        let others = status.windows.into_iter().filter(|other| other.id != self.id);
+        let owner = others.into_iter().find(|other| other.folders.iter().any(has))?;
+        let settings = connection.settings().await.ok();
+        let is_routed = settings.is_some_and(|settings| settings.routing == Routing::Any);
+        Some(Owner { name: owner.name, url: format!("{}/windows/{}", status.url, owner.id), is_routed })
+    }
+
+    /// `_meta` of every result.
+    pub fn meta(&self) -> Object {
+        let term = self.fence().held();
+        let mut meta = Object::new();
+        let window =
+            json!({"id": self.id, "name": self.name(), "term": term.map_or(Value::Null, |term| json!(term))});
+        meta.insert(META_WINDOW.to_owned(), window);
+        meta
+    }
+}
+
+/// What every coordinator takes for a name: bounded, on one line, and never empty.
+pub fn to_name(text: &str, id: &str) -> String {
+    let text: String = text.chars().filter(|character| !character.is_control()).collect();
+    let text = text[..text.floor_char_boundary(MAX_NAME_LEN)].trim();
+    if text.is_empty() { id.to_owned() } else { text.to_owned() }
+}
+
+/// Longest name of a window or a debug session, in bytes.
+const MAX_NAME_LEN: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_bounded_line() {
+        let id = "w";
+        assert_eq!(to_name("shop (Workspace)", id), "shop (Workspace)");
+        assert_eq!(to_name(" a\nb\u{7f} ", id), "ab");
+        assert_eq!(to_name("\t", id), "w");
+        assert_eq!(to_name(&"ä".repeat(200), id).len(), MAX_NAME_LEN);
+    }
+}

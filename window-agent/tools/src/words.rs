@@ -1,0 +1,228 @@
+//! CORE: sentences and short forms that several toolsets use.
+
+use std::path::{Path, PathBuf};
+
+use baton_agent_base::paths::relative;
+use serde_json::Value;
+
+use baton_agent_base::fault::{Fault, sentence};
+use baton_agent_debug::types::control::{Activity, Doing};
+use baton_agent_debug::types::triggers::TriggerBreakpoint;
+use baton_agent_debug::types::{Breakpoint, Completed, Frame, OutputTail};
+
+/// Breakpoints that the end of a program tells about one by one.
+const MAX_TOLD: usize = 5;
+
+/// The start of a text, with a mark when there is more.
+pub(super) fn shorten(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Candidates of an error, which are paths, as people write them.
+pub(crate) fn with_relative_candidates(mut error: Fault, folders: &[PathBuf]) -> Fault {
+    let candidates = error.details.get_mut("candidates").and_then(Value::as_array_mut);
+    for candidate in candidates.into_iter().flatten() {
+        if let Some(path) = candidate.as_str().map(Path::new).filter(|path| path.is_absolute()) {
+            *candidate = relative(path, folders).into();
+        }
+    }
+    error
+}
+
+/// How a program ended, and why it never stopped where it was asked to.
+pub(super) fn end(completed: &Completed, folders: &[PathBuf]) -> String {
+    let mut text = match (&completed.note, completed.exit_code) {
+        (Some(note), _) => sentence(note),
+        (None, Some(code)) => format!("The program ended with exit code {code}."),
+        (None, None) => "The program ended.".to_owned(),
+    };
+    for breakpoint in completed.never_hit.iter().take(MAX_TOLD) {
+        text.push_str(&format!(" {}", never_hit(breakpoint, folders)));
+    }
+    for breakpoint in completed.never_called.iter().take(MAX_TOLD) {
+        text.push_str(&format!(" {}", never_called(breakpoint)));
+    }
+    let n_more = completed.never_hit.len().saturating_sub(MAX_TOLD)
+        + completed.never_called.len().saturating_sub(MAX_TOLD);
+    if n_more > 0 {
+        text.push_str(&format!(" {n_more} more breakpoints were never hit."));
+    }
+    text
+}
+
+/// Why a breakpoint did not stop the program.
+pub(super) fn never_hit(breakpoint: &Breakpoint, folders: &[PathBuf]) -> String {
+    let place = format!("{}:{}", relative(&breakpoint.path, folders), breakpoint.line);
+    let why = match (&breakpoint.message, breakpoint.actual_line, breakpoint.verified) {
+        (Some(message), _, _) => sentence(message),
+        (None, Some(line), _) if line != breakpoint.line => format!("The debugger moved it to line {line}."),
+        (None, _, false) => "No debugger bound it to code.".to_owned(),
+        (None, _, true) if breakpoint.condition.is_some() || breakpoint.hit_condition.is_some() => {
+            "The line was not reached with its condition true.".to_owned()
+        }
+        (None, _, true) => "The line was not reached.".to_owned(),
+    };
+    format!("Breakpoint {} ({place}) was never hit: {}", breakpoint.id, lower_first(&why))
+}
+
+/// The same for one on a function.
+pub(super) fn never_called(breakpoint: &TriggerBreakpoint) -> String {
+    let what = breakpoint.trigger.describe();
+    let told = format!("Breakpoint {} {what} was never hit", breakpoint.id);
+    match breakpoint.message.as_ref().filter(|_| !breakpoint.verified) {
+        Some(message) => format!("{told}: {}", lower_first(&sentence(message))),
+        None => format!("{told}: it was not called."),
+    }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect()
+}
+
+/// That a program still runs, and why it may not come any further.
+pub(super) fn running(text: &str, waits_for_input: bool) -> String {
+    if !waits_for_input {
+        return text.to_owned();
+    }
+    format!(
+        "{text} It is waiting on stdin, which no tool can write to. End it, and start it with its input in a file or in \
+         its arguments."
+    )
+}
+
+/// What a program that runs does.
+pub(super) fn doing(doing: &Doing, folders: &[PathBuf]) -> String {
+    let (threads, n_more) = match doing {
+        Doing::Stacks { threads, n_more } => (threads, *n_more),
+        Doing::Idle => return "The program is idle in its event loop; there is no stack.".to_owned(),
+        Doing::Native => {
+            let why = "in a call of the system, or for a child process, or in a search that never ends";
+            return format!("The program seems blocked in native code ({why}), which lets no debugger in.");
+        }
+    };
+    let mut text = "Threads (running, values are not available):".to_owned();
+    for (thread, frames) in threads {
+        text.push_str(&format!("\n{} {}:", thread.id, thread.name));
+        for frame in frames {
+            text.push_str(&format!("\n  {}", running_frame(frame, folders)));
+        }
+    }
+    if n_more > 0 {
+        text.push_str(&format!("\n{n_more} more threads."));
+    }
+    text
+}
+
+/// A frame of a thread that runs: `main.py:3 in price`.
+pub(super) fn running_frame(frame: &Frame, folders: &[PathBuf]) -> String {
+    let file = match frame.file_path.as_str() {
+        "" => "no source".to_owned(),
+        path => relative(Path::new(path), folders),
+    };
+    format!("{file}:{} in {}", frame.line_number, frame.function_name)
+}
+
+/// A pause that has not stopped the program; `waits_on` is the tool that waits until it does.
+pub(super) fn pending(activity: &Activity, folders: &[PathBuf], waits_on: &str) -> String {
+    let what = doing(&activity.doing, folders);
+    match activity.doing {
+        Doing::Stacks { .. } => format!(
+            "Not stopped yet: the program is inside a call that cannot be interrupted. The pause takes effect when that \
+             call returns; {waits_on} waits for it.\n{what}"
+        ),
+        Doing::Idle => {
+            format!(
+                "Not stopped yet. {what} The pause takes effect with its next callback; {waits_on} waits for it."
+            )
+        }
+        Doing::Native => {
+            format!(
+                "Not stopped yet. {what} The pause takes effect when that call returns; {waits_on} waits for it."
+            )
+        }
+    }
+}
+
+/// What a program printed in two pieces.
+pub(super) fn joined(before: OutputTail, after: OutputTail) -> OutputTail {
+    let omitted_bytes = before.omitted_bytes + after.omitted_bytes;
+    OutputTail { text: before.text + &after.text, omitted_bytes }
+}
+
+/// What a program printed, with a mark where the beginning is left out.
+pub(super) fn output(output: &OutputTail) -> String {
+    match output.omitted_bytes {
+        0 => output.text.clone(),
+        omitted => format!("[{omitted} earlier bytes omitted]\n{}", output.text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use baton_agent_debug::types::SessionId;
+
+    fn check_end(never_hit: Vec<Breakpoint>, exit_code: Option<i64>, note: Option<&str>, expected: Expect) {
+        let completed = Completed {
+            session: SessionId("s".to_owned()),
+            exit_code,
+            output: OutputTail::default(),
+            never_hit,
+            never_called: Vec::new(),
+            note: note.map(str::to_owned),
+        };
+        expected.assert_eq(&end(&completed, &["/w".into()]));
+    }
+
+    #[test]
+    fn an_end_tells_why_a_program_did_not_stop() {
+        let breakpoint =
+            || Breakpoint { id: 3, path: "/w/src/main.py".into(), line: 9, ..Breakpoint::default() };
+        check_end(vec![], Some(0), None, expect!["The program ended with exit code 0."]);
+        check_end(
+            vec![],
+            Some(9),
+            Some("the debug session was stopped"),
+            expect!["The debug session was stopped."],
+        );
+        check_end(
+            vec![breakpoint()],
+            None,
+            None,
+            expect![
+                "The program ended. Breakpoint 3 (src/main.py:9) was never hit: no debugger bound it to code."
+            ],
+        );
+        check_end(
+            vec![
+                Breakpoint { verified: true, ..breakpoint() },
+                Breakpoint { verified: true, condition: Some("x > 3".to_owned()), ..breakpoint() },
+                Breakpoint { verified: true, actual_line: Some(12), ..breakpoint() },
+                Breakpoint { message: Some("Line 9 has no code".to_owned()), ..breakpoint() },
+            ],
+            Some(1),
+            None,
+            expect![
+                "The program ended with exit code 1. Breakpoint 3 (src/main.py:9) was never hit: the line was not reached. Breakpoint 3 (src/main.py:9) was never hit: the line was not reached with its condition true. Breakpoint 3 (src/main.py:9) was never hit: the debugger moved it to line 12. Breakpoint 3 (src/main.py:9) was never hit: line 9 has no code."
+            ],
+        );
+    }
+
+    #[test]
+    fn a_program_that_reads_is_told_with_a_way_out() {
+        assert_eq!(running("It runs.", false), "It runs.");
+        assert!(running("It runs.", true).ends_with("its arguments."));
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_characters() {
+        assert_eq!(shorten("äöü", 3), "äöü");
+        assert_eq!(shorten("äöü", 2), "äö...");
+    }
+}
