@@ -121,8 +121,9 @@ impl Debugger {
             if status.phase != Phase::Running || !status.is_started {
                 continue;
             }
+            let is_silent = !status.tells_running_stacks && asked_at.elapsed() < SILENCE_PATIENCE;
             match self.doing(&status).await {
-                Some(Doing::Idle | Doing::Native) if asked_at.elapsed() < SILENCE_PATIENCE => {}
+                Some(Doing::Idle | Doing::Native) if is_silent => {}
                 // The adapter may not even have told the thread to pause.
                 Some(doing) if status.pending_pause.is_some() || doing == Doing::Native => break doing,
                 _ => {}

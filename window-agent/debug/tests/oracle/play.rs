@@ -241,9 +241,13 @@ impl Session<'_> {
         let (logged, printed): (Vec<&str>, Vec<&str>) =
             self.output.lines().partition(|line| line.starts_with("log "));
         ensure!(logged == self.told.logs, "logged is {:?}, and {logged:?} is told", self.told.logs);
-        let printed: Vec<&str> = printed.into_iter().take_while(|line| !line.starts_with("Traceback")).collect();
+        let printed: Vec<&str> =
+            printed.into_iter().take_while(|line| !line.starts_with("Traceback")).collect();
         let expected: Vec<&str> = trace.stdout.lines().collect();
-        ensure!(self.told.has_failed || printed == expected, "printed is {expected:?}, and {printed:?} is told");
+        ensure!(
+            self.told.has_failed || printed == expected,
+            "printed is {expected:?}, and {printed:?} is told"
+        );
         Ok(())
     }
 }

@@ -94,7 +94,7 @@ impl Hits {
             Self::All => true,
             Self::Equal(n) => hit == n,
             Self::Above(n) => hit > n,
-            Self::Every(n) => hit % n == 0,
+            Self::Every(n) => hit.is_multiple_of(n),
         }
     }
 }
@@ -151,7 +151,12 @@ pub(crate) struct Truth<'a> {
 
 impl Truth<'_> {
     pub(crate) fn begin(&self) -> Told {
-        Told { hits: vec![0; self.points.len()], stops: vec![0; self.points.len()], logs: Vec::new(), has_failed: false }
+        Told {
+            hits: vec![0; self.points.len()],
+            stops: vec![0; self.points.len()],
+            logs: Vec::new(),
+            has_failed: false,
+        }
     }
 
     /// All places at which the program may stop after a move, the one that a plain debugger takes first. A debugger
