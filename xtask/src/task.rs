@@ -2,42 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
 
 use crate::install::{
     self, AI_CLIENTS, CODENAV_MCP, DAP_MCP, DEBUGGER_MCP, DEBUGPY, MCP_1, MCP_2, MCP_DEBUGGER, MCP_PROXY,
     NODE_CLIENTS, RXJS, SERENA, SUPERGATEWAY,
 };
-use crate::run::{cache, command, is_ci, output_of, root, say, shown, shown_again};
-use crate::{adapters, fuzz, windows};
-
-/// A part of `cargo xtask test`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Suite {
-    /// Tests inside the crates.
-    Unit,
-    /// Real processes: rules, edge, debugging, faults, threats, bad input.
-    It,
-    /// Official MCP clients against the whole.
-    Clients,
-    /// The official conformance suite, both revisions.
-    Conformance,
-    /// House rules: headers, lengths, purity.
-    Tidy,
-    /// Each fuzz target for 10 s; when it is named.
-    Fuzz,
-    /// Every debug adapter with one scenario; after the others.
-    Adapters,
-    /// Real VS Code windows in Chromium; after the others, one file at a time.
-    Windows,
-    /// Three minutes of faults under load, and a checker of everything that clients saw; when it is named.
-    Chaos,
-}
-
-/// Suites that the test runner has no part in.
-const ALONE: [Suite; 4] = [Suite::Adapters, Suite::Windows, Suite::Chaos, Suite::Fuzz];
+use crate::nextest::ALL_TARGETS;
+use crate::report::{Case, Failure, Outcome};
+use crate::run::{cache, command, logged, root, say, shown};
+use crate::suites::{self, Suite};
+use crate::{adapters, windows};
 
 /// `cargo xtask demo`.
 pub(crate) fn demo(stay: bool) -> Result<()> {
@@ -71,88 +48,34 @@ pub(crate) fn demo_in_windows(stay: bool) -> Result<()> {
     shown("the demo", &mut demo)
 }
 
-/// `cargo xtask test [suite...]`.
-pub(crate) fn test(suites: &[Suite], only: &[String]) -> Result<()> {
-    // A search gives another answer each time: it runs when it is named, never with all.
-    let is_search = |suite| matches!(suite, Suite::Fuzz | Suite::Chaos);
-    let wants = |suite| suites.contains(&suite) || (suites.is_empty() && !is_search(suite));
-    let wants_runner = suites.is_empty() || suites.iter().any(|suite| !ALONE.contains(suite));
-    let needs_clients = wants(Suite::Clients) || wants(Suite::Conformance);
-    let needs_programs = wants(Suite::Unit) || wants(Suite::It) || needs_clients;
-    if needs_programs {
-        install_for_tests(needs_clients || wants(Suite::It))?;
-    }
-    if wants(Suite::Windows) {
-        windows::install()?;
-    }
-    if needs_programs {
-        // The same selection as the runner's, so that nothing is compiled twice.
-        build(&["--workspace"], &["--all-targets"])?;
-    } else if ALONE.iter().any(|suite| *suite != Suite::Fuzz && wants(*suite)) {
-        build(&PROGRAMS, &["--bins"])?;
-    }
-    if wants(Suite::It) {
-        install::install_faketime().and_then(|_| install::install_strace())?;
-    }
-    if wants(Suite::Unit) || wants(Suite::It) || wants(Suite::Windows) {
-        install_servers(&SERVERS)?;
-    }
-    if wants(Suite::Unit) || wants(Suite::Adapters) {
-        adapters::install()?;
-    } else if wants(Suite::Windows) {
-        adapters::install_for_windows()?;
-    }
-    let mut results = Vec::new();
-    if wants_runner {
-        say("running the tests");
-        results.push(shown("the tests", &mut test_command(suites)));
-    }
-    if wants(Suite::Fuzz) {
-        results.push(fuzz::test());
-    }
-    if wants(Suite::Adapters) {
-        results.push(adapters::test());
-    }
-    if wants(Suite::Chaos) {
-        results.push(chaos(&["--fixed".to_owned()]));
-    }
-    if wants(Suite::Windows) {
-        // Not beside the others: what takes a browser and three extension hosts takes the machine.
-        results.push(windows::test(only));
-    }
-    let failures: Vec<String> =
-        results.into_iter().filter_map(|result| Some(format!("{:#}", result.err()?))).collect();
-    if !failures.is_empty() {
-        bail!("{}", failures.join("; "));
-    }
-    Ok(())
+/// `cargo xtask check`: formatting and lints, each a case.
+pub(crate) fn check_cases() -> Vec<Case> {
+    let fmt = cargo(&["fmt", "--all", "--check"]);
+    // The adapters' tests are named, as they are no part of all targets.
+    let mut clippy = cargo(&["clippy", "--quiet", "--all-targets"]);
+    clippy.args(ALL_TARGETS).args(["--", "--deny", "warnings"]);
+    [("cargo fmt --check", fmt), ("cargo clippy", clippy)].map(|(name, step)| check_case(name, step)).into()
 }
 
-/// `cargo xtask chaos`: builds, and breaks things for as long as it is told.
-pub(crate) fn chaos_by_hand(arguments: &[String]) -> Result<()> {
-    build(&PROGRAMS, &["--bins"])?;
-    chaos(arguments)
+fn check_case(name: &str, mut step: Command) -> Case {
+    let began = Instant::now();
+    let outcome = match logged(name, &mut step) {
+        Ok(()) => Outcome::Passed,
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            Outcome::Failed(Failure::new(format!("{error:#}")))
+        }
+    };
+    let seconds = began.elapsed().as_secs_f64();
+    Case { suite: Suite::Check, home: String::new(), name: name.to_owned(), seconds, outcome }
 }
 
-fn chaos(arguments: &[String]) -> Result<()> {
-    let faketime = install::install_faketime()?;
-    let mut chaos = command(built("debug", "baton-chaos")?);
-    shown_again("chaos", chaos.args(arguments).env("BATON_FAKETIME", faketime))
-}
-
-/// Modules of the suite `it` that read our own sources and run nothing.
-const HOUSE_RULES: [&str; 3] = ["tidy::", "walls::", "words::"];
-
-/// `cargo xtask check`.
-pub(crate) fn check() -> Result<()> {
-    shown("cargo fmt --check", &mut cargo(&["fmt", "--all", "--check"]))?;
-    let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"];
-    shown("cargo clippy", &mut cargo(&clippy))?;
-    // No part of all targets, as its adapters take long to install.
-    let adapters = ["clippy", "--quiet", "--workspace", "--test", "adapters", "--", "--deny", "warnings"];
-    shown("cargo clippy of the adapters' tests", &mut cargo(&adapters))?;
-    let rules = ["test", "--quiet", "--workspace", "--test", "it", "--"];
-    shown("the house rules", cargo(&rules).args(HOUSE_RULES))
+/// `cargo xtask check`: with the house rules, which read our own sources and run nothing.
+pub(crate) fn check() -> Result<bool> {
+    let began = Instant::now();
+    let mut cases = check_cases();
+    cases.extend(suites::runner_of(&["--workspace", "--test", "it"])?.run(suites::HOUSE_RULES)?);
+    Ok(suites::finish(cases, began))
 }
 
 /// `cargo xtask bench [name...]`.
@@ -191,12 +114,6 @@ pub(crate) fn bench(names: &[String]) -> Result<()> {
     shown("the benches", &mut bench)
 }
 
-/// `cargo xtask model [SECONDS]`.
-pub(crate) fn model(seconds: u64) -> Result<()> {
-    build(&PROGRAMS[4..], &["--bin", "baton-model"])?;
-    shown("the model", command(built("debug", "baton-model")?).arg(seconds.to_string()))
-}
-
 /// `cargo xtask bench vscode`: what users feel, in real windows; prints a table.
 fn bench_windows() -> Result<()> {
     windows::install()?;
@@ -212,12 +129,12 @@ fn bench_windows() -> Result<()> {
 pub(crate) fn setup() -> Result<()> {
     install_for_tests(true)?;
     windows::install()?;
-    build(&["--workspace"], &["--all-targets"])?;
+    build(&ALL_TARGETS, &[])?;
     install_servers(&SERVERS)?;
     adapters::install()
 }
 
-fn install_for_tests(with_clients: bool) -> Result<()> {
+pub(crate) fn install_for_tests(with_clients: bool) -> Result<()> {
     if !with_clients {
         return DEBUGPY.install();
     }
@@ -227,7 +144,7 @@ fn install_for_tests(with_clients: bool) -> Result<()> {
 }
 
 /// The language servers that the tests ask, installed as a user does it.
-fn install_servers(names: &[&str]) -> Result<()> {
+pub(crate) fn install_servers(names: &[&str]) -> Result<()> {
     install_servers_with("debug", names)
 }
 
@@ -240,7 +157,7 @@ fn install_servers_with(profile: &str, names: &[&str]) -> Result<()> {
 }
 
 /// All of the table, each with the story of `window-agent/tests/code/languages.rs`.
-const SERVERS: [&str; 8] = [
+pub(crate) const SERVERS: [&str; 8] = [
     "ty",
     "typescript",
     "clangd",
@@ -268,37 +185,6 @@ pub(crate) fn built(profile: &str, name: &str) -> Result<PathBuf> {
     let path = target.join(profile).join(name);
     anyhow::ensure!(path.is_file(), "{} was not built", path.display());
     Ok(path)
-}
-
-/// One run of the test runner for all chosen suites, so that slow ones go side by side.
-fn test_command(suites: &[Suite]) -> Command {
-    let has_nextest = output_of(&mut cargo(&["nextest", "--version"])).is_some();
-    let mut test = if has_nextest {
-        cargo(&["nextest", "run", "--no-fail-fast"])
-    } else {
-        cargo(&["test", "--no-fail-fast"])
-    };
-    if has_nextest && is_ci() {
-        // The summary lists what passed at the second try only, as FLAKY.
-        test.args(["--retries", "1"]);
-    }
-    test.arg("--workspace");
-    if !suites.is_empty() && !suites.contains(&Suite::Unit) {
-        let targets = suites.iter().filter_map(|suite| match suite {
-            Suite::Clients => Some("clients"),
-            Suite::Conformance => Some("conformance"),
-            Suite::Unit | Suite::It | Suite::Tidy => Some("it"),
-            Suite::Adapters | Suite::Windows | Suite::Chaos | Suite::Fuzz => None,
-        });
-        for target in targets {
-            test.args(["--test", target]);
-        }
-    }
-    if suites.iter().all(|suite| *suite == Suite::Tidy || ALONE.contains(suite)) && !suites.is_empty() {
-        test.arg("--").args(HOUSE_RULES);
-    }
-    test.env("BATON_TEST_PYTHON", DEBUGPY.python());
-    test
 }
 
 /// cargo itself, as it runs this task.

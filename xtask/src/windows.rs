@@ -2,11 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::install::{DEBUGPY, MCP_1, NODE_CLIENTS, clear, is_current, node, node_home, write_stamp};
-use crate::run::{cache, command, logged, output_of, root, say, shown, shown_again};
+use crate::install::{self, DEBUGPY, MCP_1, NODE_CLIENTS, clear, is_current, node, node_home, write_stamp};
+use crate::junit::{self, Told};
+use crate::report::{Case, Failure, Outcome};
+use crate::run::{apt, cache, command, download, logged, output_of, root, say, shown};
+use crate::suites::Suite;
 
 /// VS Code 1.139.1 with its workbench, from npm.
 const CODE_SERVER: &str = "code-server@4.139.1";
@@ -37,40 +42,166 @@ pub(crate) fn install() -> Result<()> {
     build_extension()
 }
 
-/// The window tests, all or `only` these files, with the debug programs, which are built already.
-pub(crate) fn test(only: &[String]) -> Result<()> {
-    let target = target_folder()?;
-    let vsix = target.join("windows").join(format!("baton-{}.vsix", host_target()?));
-    package(&target.join("debug"), host_target()?, &vsix)?;
-    let folder = root().join("tests/vscode");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.to_string_lossy().ends_with(".test.mjs"))
-        .collect();
-    if let Some(unknown) = only.iter().find(|name| !files.contains(&folder.join(format!("{name}.test.mjs"))))
-    {
-        bail!("there is no tests/vscode/{unknown}.test.mjs");
-    }
-    files
-        .retain(|file| only.is_empty() || only.iter().any(|name| file.ends_with(format!("{name}.test.mjs"))));
-    files.sort();
+/// Files of window tests that run at a time: each has a browser and several extension hosts of its own.
+const AT_ONCE: usize = 2;
+/// No test of a window takes longer, in milliseconds.
+const TEST_LIMIT_MS: u64 = 300_000;
+
+/// The window tests that fit one of `words`, all when there is none, with the debug programs, which are built already.
+pub(crate) fn test(words: &[String]) -> Result<Vec<Case>> {
+    package_for_tests()?;
+    let mut files: Vec<File> = files()?.into_iter().filter(|file| file.fits(words)).collect();
+    files.reverse();
     say("running the tests in real windows");
-    // One after the other: each has a browser and several extension hosts of its own.
-    // Whatever a test that failed left open, a file ends with its last test.
-    let arguments = ["--test", "--test-force-exit", "--test-reporter=spec"];
-    let mut failed = Vec::new();
-    for file in files {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let left = Mutex::new(files);
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        // A lock is let go before a file runs.
+        while let Some(file) = next(&left) {
+            let cases = file.run(None);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push(cases);
+        }
+    };
+    std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.into_iter().collect::<Result<Vec<_>>>().map(|cases| cases.concat())
+}
+
+fn next(left: &Mutex<Vec<File>>) -> Option<File> {
+    left.lock().unwrap_or_else(PoisonError::into_inner).pop()
+}
+
+/// Runs a test alone; `with_story`: with the whole of its file, for a file tells a story.
+pub(crate) fn run_alone(case: &Case, with_story: bool) -> Result<Outcome> {
+    let file = files()?.into_iter().find(|file| file.name == case.home).context("its file is gone")?;
+    let cases = file.run((!with_story).then_some(case.name.as_str()))?;
+    let same = cases.into_iter().find(|again| again.name == case.name).map(|again| again.outcome);
+    Ok(same.unwrap_or_else(|| Outcome::Failed(Failure::new("it was not found again"))))
+}
+
+/// Files and names of the window tests, of those with a plain name, whose title holds `word`.
+pub(crate) fn matching(word: &str) -> Result<Vec<(String, String)>> {
+    let all = files()?
+        .into_iter()
+        .flat_map(|file| file.tests().into_iter().map(move |name| (file.name.clone(), name)));
+    Ok(all.filter(|(file, name)| file == word || title(file, name).contains(word)).collect())
+}
+
+/// What all of them are called.
+pub(crate) fn titles() -> Result<Vec<String>> {
+    Ok(matching("")?.into_iter().map(|(file, name)| title(&file, &name)).collect())
+}
+
+fn title(file: &str, name: &str) -> String {
+    format!("{file}: {name}")
+}
+
+/// A file of window tests.
+struct File {
+    path: PathBuf,
+    /// `rules` of `rules.test.mjs`.
+    name: String,
+}
+
+fn files() -> Result<Vec<File>> {
+    let entries = std::fs::read_dir(root().join("tests/vscode"))?;
+    let mut files: Vec<File> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path.file_name()?.to_str()?.strip_suffix(".test.mjs")?.to_owned();
+            Some(File { path, name })
+        })
+        .collect();
+    files.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(files)
+}
+
+impl File {
+    fn fits(&self, words: &[String]) -> bool {
+        let tests = self.tests();
+        let fits = |word: &String| {
+            self.name == *word || tests.iter().any(|name| title(&self.name, name).contains(word.as_str()))
+        };
+        words.is_empty() || words.iter().any(fits)
+    }
+
+    /// Names of its tests, of those with a plain one.
+    fn tests(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
+        let names =
+            text.lines().filter_map(|line| line.trim_start().strip_prefix("test('")?.split_once("',"));
+        names.map(|(name, _)| name.replace("\\'", "'")).collect()
+    }
+
+    /// Runs it, or the one test of that name in it; prints what it printed, once it has ended.
+    fn run(&self, only: Option<&str>) -> Result<Vec<Case>> {
+        let folder = target_folder()?.join("test-logs/windows");
+        std::fs::create_dir_all(&folder)?;
+        let [log, report] = ["txt", "xml"].map(|kind| folder.join(&self.name).with_extension(kind));
+        let _ = std::fs::remove_file(&report);
         let mut tests = command(node());
-        tests.env("BATON_TEST_BIN", target.join("debug")).env("BATON_TEST_VSIX", &vsix);
-        if shown_again(&format!("window tests {name}"), tests.args(arguments).arg(file)).is_err() {
-            failed.push(name);
+        tests.env("BATON_TEST_BIN", target_folder()?.join("debug")).env("BATON_TEST_VSIX", vsix_for_tests()?);
+        // Whatever a test that failed left open, a file ends with its last test.
+        tests.args(["--test", "--test-force-exit"]).arg(format!("--test-timeout={TEST_LIMIT_MS}"));
+        for (reporter, to) in [("spec", &log), ("junit", &report)] {
+            tests.arg(format!("--test-reporter={reporter}"));
+            tests.arg(format!("--test-reporter-destination={}", to.display()));
+        }
+        if let Some(name) = only {
+            tests.arg(format!("--test-name-pattern=^{}$", escaped(name)));
+        }
+        let began = Instant::now();
+        let status = shown(&format!("window tests {}", self.name), tests.arg(&self.path));
+        let told = junit::read(&report).unwrap_or_default();
+        let mut cases: Vec<Case> = told.into_iter().map(|told| self.case(told, &log)).collect();
+        if let Err(error) = status
+            && !cases.iter().any(Case::has_failed)
+        {
+            let words = format!("{error:#}; what it printed: {}", log.display());
+            let outcome = Outcome::Failed(Failure::new(words));
+            let told = Told { home: String::new(), name: "the whole file".to_owned(), seconds: 0.0, outcome };
+            cases.push(self.case(told, &log));
+        }
+        let n_failed = cases.iter().filter(|case| case.has_failed()).count();
+        if n_failed > 0 {
+            say(&std::fs::read_to_string(&log).unwrap_or_default());
+        }
+        let took = began.elapsed().as_secs();
+        say(&format!("  {}: {} tests, {n_failed} failed ({took} s)", self.name, cases.len()));
+        Ok(cases)
+    }
+
+    fn case(&self, told: Told, log: &Path) -> Case {
+        let outcome = match told.outcome {
+            Outcome::Failed(failure) => {
+                let text = format!("{}\n\nwhat its file printed: {}", failure.text, log.display());
+                Outcome::Failed(Failure::new(text))
+            }
+            other => other,
+        };
+        Case {
+            suite: Suite::Windows,
+            home: self.name.clone(),
+            name: told.name,
+            seconds: told.seconds,
+            outcome,
         }
     }
-    if !failed.is_empty() {
-        bail!("window tests failed in {}; what they printed is above", failed.join(", "));
-    }
-    Ok(())
+}
+
+/// A name as a regular expression.
+fn escaped(name: &str) -> String {
+    let special = |c| "\\^$.|?*+()[]{}/".contains(c);
+    name.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+fn vsix_for_tests() -> Result<PathBuf> {
+    Ok(target_folder()?.join("windows").join(format!("baton-{}.vsix", host_target()?)))
+}
+
+/// The extension as its tests install it, with the debug programs.
+pub(crate) fn package_for_tests() -> Result<()> {
+    package(&target_folder()?.join("debug"), host_target()?, &vsix_for_tests()?)
 }
 
 /// `cargo xtask dist`: `dist/baton-<target>.vsix`, with both programs inside.
@@ -167,7 +298,7 @@ pub(crate) fn build_extension() -> Result<()> {
     let modules = folder.join("node_modules");
     if !is_current(&modules, &stamp) {
         say("installing the extension's npm packages into vscode-shim/node_modules");
-        logged("npm ci", npm(&folder).args(["ci", "--ignore-scripts"]))?;
+        download("npm ci", npm(&folder).args(["ci", "--ignore-scripts"]))?;
         // esbuild checks its own binary when it is first run; nothing needs to be compiled.
         write_stamp(&modules, &stamp)?;
     }
@@ -181,16 +312,9 @@ fn install_chromium() -> Result<()> {
         return Ok(());
     }
     say("installing Debian's Chromium");
-    let install = || {
-        let mut apt = command("apt-get");
-        apt.env("DEBIAN_FRONTEND", "noninteractive");
-        logged("apt-get install chromium", apt.args(["install", "-y", "-qq"]).args(CHROMIUM_PACKAGES))
-    };
-    if install().is_err() {
-        logged("apt-get update", command("apt-get").arg("update"))?;
-        install().context("`sudo apt install chromium fonts-dejavu-core` does the same by hand")?;
-    }
-    Ok(())
+    let arguments = [&["install", "-y", "-qq"][..], &CHROMIUM_PACKAGES].concat();
+    apt("apt-get install chromium", &arguments, &root())
+        .context("`sudo apt install chromium fonts-dejavu-core` does the same by hand")
 }
 
 fn install_code_server() -> Result<()> {
@@ -208,7 +332,7 @@ fn install_code_server() -> Result<()> {
     let vscode = server.join("lib/vscode");
     for part in [vscode.clone(), vscode.join("extensions")] {
         let label = format!("npm install {}", part.file_name().unwrap_or_default().to_string_lossy());
-        logged(&label, npm(&part).args(["install", "--ignore-scripts", "--omit=dev"]))?;
+        download(&label, npm(&part).args(["install", "--ignore-scripts", "--omit=dev"]))?;
     }
     link("code-linux.sh", &vscode.join("bin/remote-cli/code-server"))?;
     link("browser-linux.sh", &vscode.join("bin/helpers/browser.sh"))?;
@@ -224,7 +348,7 @@ fn install_packages(folder: &Path, packages: &[&str]) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join("package.json"), r#"{"private":true}"#)?;
     let label = format!("npm install {}", packages[0]);
-    logged(&label, npm(folder).args(["install", "--ignore-scripts"]).args(packages))
+    download(&label, npm(folder).args(["install", "--ignore-scripts"]).args(packages))
         .context("is the npm registry reachable from here? then run the same command again")
 }
 
@@ -258,10 +382,8 @@ fn npm_program(script: &str) -> Command {
 }
 
 fn with_node(script: PathBuf) -> Command {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(node_home().join("bin")).chain(std::env::split_paths(&path));
     let mut program = command(node());
-    if let Ok(path) = std::env::join_paths(folders) {
+    if let Ok(path) = install::path_with_node() {
         program.env("PATH", path);
     }
     program.arg(script);

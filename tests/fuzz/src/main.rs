@@ -1,4 +1,4 @@
-//! The fuzz targets under libFuzzer; `cargo xtask fuzz` builds and starts it. `BATON_FUZZ` names the target.
+//! The fuzz targets under libFuzzer; `cargo xtask explore fuzz` builds and starts it. `BATON_FUZZ` names the target.
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
 #[cfg(feature = "libfuzzer")]
@@ -7,6 +7,6 @@ mod fuzzer;
 #[cfg(not(feature = "libfuzzer"))]
 #[expect(clippy::print_stderr, reason = "it talks to a person")]
 fn main() {
-    eprintln!("Start the fuzzer with `cargo xtask fuzz`.");
+    eprintln!("Start the fuzzer with `cargo xtask explore fuzz`.");
     std::process::exit(2);
 }

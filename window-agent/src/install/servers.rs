@@ -111,7 +111,9 @@ impl Kind for Servers {
             "rustup" => {
                 note(&format!("installing {shown} with rustup"));
                 let args = ["component", "add"].into_iter().chain(packages.iter().map(String::as_str));
-                step::run("rustup component add", &program("rustup", args)).await.map(drop)
+                step::download("rustup component add", &program("rustup", args), step::nothing)
+                    .await
+                    .map(drop)
             }
             other => Err(format!("unknown installer {other:?} (pip, npm, apt, rustup)")),
         }
