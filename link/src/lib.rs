@@ -13,6 +13,7 @@
 //! | [`connection`] | one proven connection and the typed requests on it |
 //! | [`spawn`] | start `baton serve` detached and hear how it went |
 //! | [`scratch`] | a private folder for what lives no longer than its process |
+//! | [`trees`] | which tree of files a folder belongs to |
 //! | [`find`] | all of it together: find the coordinator, or start one |
 //!
 //! The usual way in is [`find::find_or_start`].
@@ -31,3 +32,4 @@ pub mod process;
 pub mod scratch;
 pub mod socket;
 pub mod spawn;
+pub mod trees;

@@ -89,6 +89,9 @@ pub struct Register {
     pub kind: WindowKind,
     /// Absolute folders of the window.
     pub folders: Vec<String>,
+    /// The root of the git tree that each of `folders` is in, in their order; an empty text where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trees: Vec<String>,
     /// The window's auto-start setting.
     pub auto_start: bool,
     /// Process id of the agent.

@@ -2,6 +2,8 @@
 //!
 //! An agent serves MCP on `POST http://127.0.0.1:<its port>/mcp`, stateless, in every revision.
 
+use crate::ids::WindowId;
+
 /// Header on a call routed to the live window: the term it was routed under, as `generation.seq`.
 ///
 /// The agent refuses, unrun, a call whose term is lower than the highest one it has seen, and every such call
@@ -33,9 +35,29 @@ pub const CLIENT_HEADER: &str = "baton-client";
 /// its MCP session, or else its name. Debug sessions belong to it; it opens nothing.
 pub const CALLER_HEADER: &str = "baton-caller";
 
-/// Header that the bridge sends with its working directory, percent-encoded: pins its calls to the window
-/// whose folder contains it, when there is one.
+/// Header that the bridge sends with its client's working directory, in [`to_header`]'s form: its calls belong to the
+/// window that holds it. The edge passes it on to an agent, where relative paths mean that folder first.
 pub const FOLDER_HEADER: &str = "baton-folder";
+
+/// Header beside [`FOLDER_HEADER`]: the root of the tree that the folder is in, when it is in one. No window outside of
+/// it answers.
+pub const TREE_HEADER: &str = "baton-tree";
+
+/// Header of an answer to the bridge, which repeats it from then on: the folder by which its window was found. No
+/// window of another folder answers, also once that window is closed.
+pub const BOUND_HEADER: &str = "baton-bound";
+
+/// Header of an answer to the bridge, which repeats it from then on: id and name of the window that its client heard of
+/// last, as [`Heard`] writes them. Empty: of none yet.
+pub const HEARD_HEADER: &str = "baton-heard";
+
+/// Header on a forwarded call, in [`to_header`]'s form: a word for this window that stands in the answer, because
+/// several windows are open.
+pub const LABEL_HEADER: &str = "baton-label";
+
+/// Header on a forwarded call, in [`to_header`]'s form: a sentence with which the answer begins, because the client
+/// has not heard of this window before.
+pub const NOTICE_HEADER: &str = "baton-notice";
 
 /// Key of `_meta` that names the window and term on every result.
 pub const META_WINDOW: &str = "baton/window";
@@ -45,6 +67,62 @@ pub const WINDOW_ARGUMENT: &str = "window";
 
 /// Name of the optional tool argument that names a debug session, and with it a window.
 pub const SESSION_ARGUMENT: &str = "session_id";
+
+/// A window as a client heard of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// Its id.
+    pub id: WindowId,
+    /// What it was called then.
+    pub name: String,
+}
+
+impl Heard {
+    /// As [`HEARD_HEADER`] has it.
+    pub fn to_header(&self) -> String {
+        format!("{} {}", self.id, to_header(&self.name))
+    }
+
+    /// What [`Heard::to_header`] made.
+    pub fn from_header(text: &str) -> Option<Self> {
+        let (id, name) = text.split_once(' ')?;
+        Some(Self { id: id.parse().ok()?, name: from_header(name)? })
+    }
+}
+
+/// A text as a header takes it, and a part of a URL: percent-encoded but for what is plain.
+pub fn to_header(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// Undoes [`to_header`], and every other percent-encoding; `None` when what comes out is not text.
+pub fn from_header(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        rest = tail;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+        // Rust's own numbers may have a sign.
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = &rest[2..];
+    }
+    String::from_utf8(bytes).ok()
+}
 
 /// What a handle in the shape of a UUID stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +168,16 @@ impl Handle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_and_windows_come_through_a_header() {
+        let heard = Heard { id: "a-1".parse().unwrap(), name: "my äpp\n%".to_owned() };
+        assert_eq!(heard.to_header(), "a-1 my%20%C3%A4pp%0A%25");
+        assert_eq!(Heard::from_header(&heard.to_header()), Some(heard));
+        for wrong in ["", "a-1", "%zz", "a-1 %f", "a-1 %ff"] {
+            assert_eq!(Heard::from_header(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn handles_are_read_back_from_their_uuids() {

@@ -108,6 +108,7 @@ async fn register(
         name: format!("simulated {number}"),
         kind: WindowKind::Headless,
         folders: vec![format!("/simulated/{number}")],
+        trees: Vec::new(),
         auto_start: true,
         pid: std::process::id(),
         pid_start: 0,

@@ -36,6 +36,8 @@ fn main_job(kind: ClientKind) {
     client.forget_events();
     world.take("weather");
     client.await_list_changed();
+    // Nothing is done in a window that the client has not heard of.
+    client.expect("error", "set_breakpoint", json!({ "file_path": "main.py", "line_number": 9 }));
     let folder = world.folder("weather");
     let stopped = debug_to_stop(&mut client, "weather", &folder, |_| ());
     step(&mut client, &stopped);

@@ -20,5 +20,6 @@ mod succession;
 mod threats;
 mod tidy;
 mod toolsets;
+mod trees;
 mod walls;
 mod words;

@@ -3,6 +3,7 @@
 //! | module | what it gives a test |
 //! |---|---|
 //! | [`world`] | one coordinator and its windows as real processes, ended and accounted for |
+//! | [`bridge`] | `baton stdio`, spoken to by hand |
 //! | [`client`] | an official MCP client, driven line by line |
 //! | [`raw`] | HTTP written byte by byte, for requests that no client would send |
 //! | [`elder`] | a window of protocol 1 |
@@ -11,6 +12,7 @@
 //! | [`user`] | other users of the machine |
 //! | [`place`] | where programs, tools and fixtures are |
 
+pub mod bridge;
 pub mod client;
 pub mod elder;
 pub mod place;

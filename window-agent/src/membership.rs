@@ -3,6 +3,7 @@
 
 mod touch;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -223,13 +224,15 @@ impl Membership {
 
     fn registration(&self, newest: u32, address: Address) -> Register {
         let claim = self.window.fence().handle_registration(Instant::now());
+        let folders = self.window.workspace().folder_paths();
         Register {
             // An older coordinator takes nobody who speaks what it does not know.
             protocol: newest.min(PROTOCOL),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.window.name(),
             kind: self.window.kind,
-            folders: self.window.workspace().folder_paths(),
+            trees: trees_of(&folders),
+            folders,
             auto_start: self.window.auto_start(),
             pid: std::process::id(),
             pid_start: baton_link::process::own_start_time(),
@@ -424,6 +427,13 @@ async fn changed(sessions: &mut watch::Receiver<Vec<SessionSummary>>) -> Vec<Deb
         return std::future::pending().await;
     }
     debug_sessions(&sessions.borrow_and_update())
+}
+
+/// The root of each folder's tree, as [`Register::trees`] has them.
+fn trees_of(folders: &[String]) -> Vec<String> {
+    let root = |folder: &String| baton_link::trees::root_of(Path::new(folder));
+    let to_text = |root: PathBuf| root.to_string_lossy().into_owned();
+    folders.iter().map(|folder| root(folder).map(to_text).unwrap_or_default()).collect()
 }
 
 fn debug_sessions(sessions: &[SessionSummary]) -> Vec<DebugSession> {

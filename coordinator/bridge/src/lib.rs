@@ -8,16 +8,17 @@
 //! |---|---|
 //! | `lines` | one message a line, bounded |
 //! | `relay` | passes one message and its answers, whatever happens to the coordinator |
+//! | `stand` | where the client stands, by which its window is found |
 //! | `upstream` | proven connections to the coordinator |
 //! | `events` | messages out of a stream of events |
 
 mod events;
 mod lines;
 mod relay;
+mod stand;
 mod upstream;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use lines::Line;
 use relay::{Relay, Task};
+pub use stand::Stand;
 use upstream::Upstream;
 
 /// Messages that wait for standard output.
@@ -49,8 +51,9 @@ pub struct Options {
     pub find: FindOptions,
     /// The window to talk to: id, name or folder.
     pub window: Option<String>,
-    /// Else: the window whose folder contains this one.
-    pub folder: Option<PathBuf>,
+    /// Else: the window of this folder's tree; without one the live window, whichever it is. Beside `window`: the folder
+    /// that is meant when no window is called so.
+    pub stand: Option<Stand>,
 }
 
 /// Runs until `input` ends or `output` breaks.

@@ -6,14 +6,14 @@ use std::time::Duration;
 use baton_link::connection::Connection;
 use baton_link::find::{self, FindError, FindOptions};
 use baton_proto::discovery::Role;
-use baton_proto::edge::FOLDER_HEADER;
+use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, HEARD_HEADER, TREE_HEADER, to_header};
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 
-use crate::Options;
+use crate::{Options, Stand};
 
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 8;
@@ -24,7 +24,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 pub(super) struct Upstream {
     find: FindOptions,
     target: String,
-    folder: Option<HeaderValue>,
+    stand: Option<Stand>,
+    /// What the edge said of our window, and wants to be told again.
+    remembered: Mutex<HeaderMap>,
     idle: Mutex<Vec<Connection>>,
     /// One search at a time: the others find what it found.
     search: tokio::sync::Mutex<()>,
@@ -48,15 +50,15 @@ pub(super) struct Incomplete {
 impl Upstream {
     pub(super) fn new(options: Options) -> Self {
         let target = match &options.window {
-            Some(window) => format!("/mcp/windows/{}", encode(window)),
+            Some(window) => format!("/mcp/windows/{}", to_header(window)),
             None => "/mcp".to_owned(),
         };
-        let folder = options.folder.filter(|_| options.window.is_none());
-        let folder = folder.and_then(|folder| HeaderValue::from_str(&encode(folder.to_str()?)).ok());
+        let heard = (HeaderName::from_static(HEARD_HEADER), HeaderValue::from_static(""));
         Self {
             find: options.find,
             target,
-            folder,
+            stand: options.stand,
+            remembered: Mutex::new(HeaderMap::from_iter([heard])),
             idle: Mutex::default(),
             search: tokio::sync::Mutex::default(),
         }
@@ -78,15 +80,28 @@ impl Upstream {
         own.clone_from(headers);
         own.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         own.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        if let Some(folder) = &self.folder {
-            own.insert(HeaderName::from_static(FOLDER_HEADER), folder.clone());
+        own.extend(self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        if let Some(stand) = &self.stand {
+            stand.describe(own);
         }
         let response = self.unless_hung(connection.send(request)).await.ok_or(SendError::Lost)?;
         let response = response.map_err(|error| {
             tracing::debug!(%error, "the coordinator exited");
             SendError::Lost
         })?;
+        self.remember(response.headers());
         Ok(Incomplete { response, connection })
+    }
+
+    /// Keeps what the edge said of our window. The window that a client was answered by first stays its own.
+    fn remember(&self, told: &HeaderMap) {
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(heard) = told.get(HEARD_HEADER) {
+            remembered.insert(HeaderName::from_static(HEARD_HEADER), heard.clone());
+        }
+        if let Some(bound) = told.get(BOUND_HEADER) {
+            remembered.entry(HeaderName::from_static(BOUND_HEADER)).or_insert_with(|| bound.clone());
+        }
     }
 
     /// Waits for what the coordinator is to say, which may take as long as a call takes; `None` when it was stopped or
@@ -154,17 +169,4 @@ impl Upstream {
         }
         None
     }
-}
-
-/// Percent-encodes everything that is not plain.
-fn encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }

@@ -34,7 +34,7 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use baton_election::keeper::{Events, Keeper, KeeperError};
-use baton_election::resolve::resolve;
+use baton_election::resolve::resolve_typed;
 use baton_http::Admitted;
 use baton_http::connection::Way;
 use baton_link::api;
@@ -137,7 +137,7 @@ impl ControlState {
 
     /// The window that `text` names; its id is asked of the keeper again, which may say that it has gone.
     fn window(&self, text: &str) -> Result<WindowId, ControlError> {
-        Ok(resolve(&self.keeper().roster(), text)?.id.clone())
+        Ok(resolve_typed(&self.keeper().roster(), text)?.id.clone())
     }
 
     async fn order(&self, order: Order) -> Result<(), ControlError> {

@@ -58,6 +58,7 @@ pub(super) fn register(register: &Register, own_ports: &[u16]) -> Result<(), Con
     text("version", &register.version, MAX_NAME)?;
     text("name", &register.name, MAX_NAME)?;
     folders(&register.folders)?;
+    trees(&register.trees)?;
     sessions(&register.debug_sessions)
 }
 
@@ -129,6 +130,13 @@ fn folders(folders: &[String]) -> Result<(), ControlError> {
         }
     }
     Ok(())
+}
+
+fn trees(trees: &[String]) -> Result<(), ControlError> {
+    if trees.len() > MAX_FOLDERS {
+        return invalid("`trees` must have at most 64 entries");
+    }
+    trees.iter().filter(|tree| !tree.is_empty()).try_for_each(|tree| text("trees", tree, MAX_PATH))
 }
 
 fn sessions(sessions: &[DebugSession]) -> Result<(), ControlError> {

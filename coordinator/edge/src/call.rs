@@ -1,15 +1,19 @@
 //! One tool call: held while nobody is live, routed, forwarded, and never lost.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use baton_election::roster::Roster;
 use baton_http::body::Body;
 use baton_http::respond;
 use baton_mcp::envelope::{self, CommonParams, Request};
 use baton_mcp::fault::{RpcError, ToolFailure, code};
 use baton_mcp::message;
 use baton_mcp::revision::Era;
-use baton_proto::edge::{CALLER_HEADER, CLIENT_HEADER};
+use baton_proto::edge::{
+    BOUND_HEADER, CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, HEARD_HEADER, Heard, LABEL_HEADER, NOTICE_HEADER,
+    to_header,
+};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use tokio::time::Instant;
@@ -17,8 +21,9 @@ use tokio::time::Instant;
 use super::cancel::Running;
 use super::endpoint::Endpoint;
 use super::forward::{Attempt, Call, Stop, stopped_bytes};
+use super::heard;
 use super::post::Caller;
-use super::route::{self, Decision, Wish};
+use super::route::{self, Decision, Pin, Target, Wish};
 use super::windows_tools;
 use super::{Edge, Unrun};
 
@@ -59,18 +64,26 @@ pub(crate) async fn answer(
         Ok(arguments) => arguments,
         Err(error) => return invalid(&error),
     };
-    if let Some(result) = windows_tools::call(edge, name, params.arguments, &caller.client).await {
-        return match result {
+    let ear = Ear::of(endpoint, caller, headers);
+    let client = windows_tools::Client { name: &caller.client, pin: &endpoint.pin };
+    if let Some(result) = windows_tools::call(edge, name, params.arguments, &client).await {
+        let mut response = match result {
             Ok(content) => {
                 respond::rpc_result(request.id, &message::tool_content(caller.era, &content, false))
             }
-            Err(failure) => respond::tool_failure(caller.era, request.id, &failure),
+            Err(failure) => return respond::tool_failure(caller.era, request.id, &failure),
         };
+        // Both say which window is live.
+        if let (Pin::Live, Some((live, _))) = (&endpoint.pin, edge.roster().live_window()) {
+            ear.note(edge, heard::heard(live), &mut response);
+        }
+        return response;
     }
     let wish = Wish {
         window: arguments.window.as_deref(),
         session: arguments.session.as_deref(),
         pin: &endpoint.pin,
+        deed: edge.0.catalogue.deed(name, arguments.action.as_deref()),
     };
     // A newer window may have tools that this build has not heard of, but nothing is worth waiting for then.
     if !edge.0.catalogue.has_tool(name) && matches!(route::route(&edge.roster(), wish), Decision::Hold(_)) {
@@ -93,9 +106,90 @@ pub(crate) async fn answer(
     if let Some(caller) = caller_header(caller) {
         headers.insert(HeaderName::from_static(CALLER_HEADER), caller);
     }
+    if let Pin::Folder(stand) = &endpoint.pin {
+        insert(&mut headers, FOLDER_HEADER, &to_header(&stand.folder));
+    }
     let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running });
     await_window(edge, wish).await;
-    send(edge, &call, wish).await
+    send(edge, &call, wish, &ear).await
+}
+
+/// What a client heard of windows: whoever remembers it.
+struct Ear {
+    /// The edge, by this key.
+    key: String,
+    /// `baton stdio`, which said so.
+    bridge: Option<Option<Heard>>,
+    follows_live: bool,
+}
+
+impl Ear {
+    fn of(endpoint: &Endpoint, caller: &Caller, headers: &HeaderMap) -> Self {
+        let told = headers.get(HEARD_HEADER);
+        let bridge = told.map(|told| told.to_str().ok().and_then(Heard::from_header));
+        let client = match caller.session {
+            Some(session) => session_text(&session),
+            None => caller.client.clone(),
+        };
+        // A client that was given two URLs has two places.
+        let key = match &endpoint.pin {
+            Pin::Window(named) => format!("{client} {}", named.text),
+            Pin::Live | Pin::Folder(_) => client,
+        };
+        Self { key, bridge, follows_live: endpoint.pin == Pin::Live }
+    }
+
+    fn last(&self, edge: &Edge) -> Option<Heard> {
+        match &self.bridge {
+            Some(heard) => heard.clone(),
+            None => edge.0.heard.lock().unwrap_or_else(PoisonError::into_inner).last(&self.key),
+        }
+    }
+
+    /// The client hears of this window with `response`.
+    fn note(&self, edge: &Edge, heard: Heard, response: &mut Response<Body>) {
+        match &self.bridge {
+            Some(_) => insert(response.headers_mut(), HEARD_HEADER, &heard.to_header()),
+            None => edge.0.heard.lock().unwrap_or_else(PoisonError::into_inner).note(&self.key, heard),
+        }
+    }
+
+    /// What the window tells in its answer; or why the call is not run.
+    fn told(&self, edge: &Edge, roster: &Roster, wish: Wish<'_>, target: &Target) -> Result<HeaderMap, ToolFailure> {
+        let (mut told, window) = (HeaderMap::new(), &target.window);
+        if let Some(label) = heard::label(roster, window) {
+            insert(&mut told, LABEL_HEADER, &to_header(&label));
+        }
+        if wish.is_explicit() {
+            return Ok(told);
+        }
+        let last = self.last(edge);
+        if let Some(failure) = heard::refusal(last.as_ref(), window, wish.deed) {
+            return Err(failure);
+        }
+        // Whoever follows the live window without knowing it is told where it is.
+        let is_told_first = self.follows_live && (self.bridge.is_some() || roster.windows.len() > 1);
+        if let Some(notice) = heard::notice(last.as_ref(), window, is_told_first) {
+            insert(&mut told, NOTICE_HEADER, &to_header(&notice));
+        }
+        Ok(told)
+    }
+
+    /// The client has an answer of this window.
+    fn answered(&self, edge: &Edge, wish: Wish<'_>, target: &Target, response: &mut Response<Body>) {
+        if !wish.is_explicit() {
+            self.note(edge, heard::heard(&target.window), response);
+        }
+        if let (Some(_), Some(folder)) = (&self.bridge, &target.folder) {
+            insert(response.headers_mut(), BOUND_HEADER, &to_header(folder));
+        }
+    }
+}
+
+fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(HeaderName::from_static(name), value);
+    }
 }
 
 /// Right after a restart of the coordinator, a window that nobody knows may be one that has not registered again:
@@ -112,7 +206,7 @@ async fn await_window(edge: &Edge, wish: Wish<'_>) {
 }
 
 /// Routes and sends a call until it is answered, or has waited long enough.
-async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>) -> Response<Body> {
+async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Response<Body> {
     let mut roster = edge.0.roster.clone();
     let mut pause = RETRY.0;
     let mut deadline = None;
@@ -125,13 +219,26 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>) -> Response<Body> {
         }
         let current = roster.borrow_and_update().clone();
         let (failure, is_retry) = match route::route(&current, wish) {
-            Decision::Send(target) => match edge.0.windows.send(&target, call).await {
-                Attempt::Answered(response) => return response,
-                Attempt::NotRun(why) => {
-                    tracing::debug!(window = %target.window.id, why, "a call did not run; waiting");
-                    (unreachable_window(&target.window.name, why), true)
+            Decision::Send(target) => {
+                let told = match ear.told(edge, &current, wish, &target) {
+                    Ok(told) => told,
+                    Err(failure) => {
+                        let mut response = respond::tool_failure(call.era, &call.id, &failure);
+                        ear.note(edge, heard::heard(&target.window), &mut response);
+                        return response;
+                    }
+                };
+                match edge.0.windows.send(&target, call, told).await {
+                    Attempt::Answered(mut response) => {
+                        ear.answered(edge, wish, &target, &mut response);
+                        return response;
+                    }
+                    Attempt::NotRun(why) => {
+                        tracing::debug!(window = %target.window.id, why, "a call did not run; waiting");
+                        (unreachable_window(&target.window.name, why), true)
+                    }
                 }
-            },
+            }
             Decision::Hold(failure) => (failure, false),
             Decision::Refuse(failure) => return respond::tool_failure(call.era, &call.id, &failure),
         };
@@ -194,8 +301,11 @@ fn client_header(client: &str) -> Option<HeaderValue> {
 /// What tells a client's calls from those of others.
 fn caller_header(caller: &Caller) -> Option<HeaderValue> {
     let Some(session) = caller.session else { return client_header(&caller.client) };
-    let digits: String = session.iter().map(|byte| format!("{byte:02x}")).collect();
-    HeaderValue::from_str(&digits).ok()
+    HeaderValue::from_str(&session_text(&session)).ok()
+}
+
+fn session_text(session: &[u8; 16]) -> String {
+    session.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn unknown_tool(edge: &Edge, name: &str) -> RpcError {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::route::Deed;
 use super::windows_tools;
 
 /// What the agent of this build offers.
@@ -20,7 +21,14 @@ struct Entry {
     toolset: String,
     name: String,
     tool: Box<RawValue>,
+    /// Whether it looks only.
+    is_reader: bool,
+    /// Those of its actions that look only, of a tool that has actions.
+    readers: Vec<String>,
 }
+
+/// Tools, and actions of `debug`, that end a debug session.
+const ENDS: [&str; 4] = ["stop_debugging", "debug_stop", "lcp_debug_stop", "terminate"];
 
 /// A toolset that does not exist was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,8 +51,26 @@ impl Catalogue {
             tool: Box<RawValue>,
         }
         #[derive(Deserialize)]
-        struct Named {
+        struct Told {
             name: String,
+            #[serde(default)]
+            annotations: Annotations,
+            #[serde(default, rename = "_meta")]
+            meta: Meta,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        struct Annotations {
+            read_only_hint: bool,
+        }
+        #[derive(Default, Deserialize)]
+        struct Meta {
+            #[serde(default, rename = "baton/approvals")]
+            approvals: Approvals,
+        }
+        #[derive(Default, Deserialize)]
+        struct Approvals {
+            read: Vec<String>,
         }
         let lines: Vec<Line> = serde_json::from_str(agent_tools)?;
         let own = windows_tools::definitions().into_iter().map(|tool| {
@@ -54,10 +80,12 @@ impl Catalogue {
         let lines = lines.into_iter().map(Ok).chain(own);
         let entries = lines.map(|line: serde_json::Result<Line>| {
             let Line { toolset, tool } = line?;
-            let Named { name } = serde_json::from_str(tool.get())?;
+            let Told { name, annotations, meta } = serde_json::from_str(tool.get())?;
             // Minified once, here, and not for every client.
             let tool = serde_json::from_str::<serde_json::Value>(tool.get())?;
-            Ok(Entry { toolset, name, tool: serde_json::value::to_raw_value(&tool)? })
+            let tool = serde_json::value::to_raw_value(&tool)?;
+            let (is_reader, readers) = (annotations.read_only_hint, meta.approvals.read);
+            Ok(Entry { toolset, name, tool, is_reader, readers })
         });
         Ok(Self(entries.collect::<serde_json::Result<_>>()?))
     }
@@ -91,6 +119,16 @@ impl Catalogue {
         self.0.iter().any(|entry| entry.name == name)
     }
 
+    /// What a call does; one that is not known may do anything.
+    pub(crate) fn deed(&self, name: &str, action: Option<&str>) -> Deed {
+        let Some(entry) = self.0.iter().find(|entry| entry.name == name) else { return Deed::Acts };
+        let action = action.filter(|_| !entry.readers.is_empty());
+        if entry.is_reader || action.is_some_and(|action| entry.readers.iter().any(|reader| reader == action)) {
+            return Deed::Reads;
+        }
+        if ENDS.contains(&action.unwrap_or(name)) { Deed::Ends } else { Deed::Acts }
+    }
+
     /// Tools whose names are like `name`.
     pub(crate) fn similar(&self, name: &str) -> Vec<&str> {
         let words =
@@ -121,6 +159,30 @@ mod tests {
             }
             // The text of this one says it all.
             assert_eq!(tool.get("outputSchema").is_none(), entry.name == "debug", "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn what_looks_only_is_known() {
+        let catalogue = Catalogue::built_in();
+        for (name, action, deed) in [
+            ("list_windows", None, Deed::Reads),
+            ("lcp_get_outline", Some("launch"), Deed::Reads),
+            ("lcp_apply_edit", None, Deed::Acts),
+            ("debug", Some("stack_trace"), Deed::Reads),
+            ("debug", Some("evaluate"), Deed::Acts),
+            ("debug", Some("terminate"), Deed::Ends),
+            ("debug", None, Deed::Acts),
+            ("stop_debugging", None, Deed::Ends),
+            ("lcp_debug_stop", None, Deed::Ends),
+            ("debug_stop", None, Deed::Ends),
+            ("a tool to come", Some("terminate"), Deed::Acts),
+        ] {
+            assert_eq!(catalogue.deed(name, action), deed, "{name} {action:?}");
+        }
+        for ends in ENDS {
+            let is_action = catalogue.0.iter().any(|entry| entry.tool.get().contains(&format!("\"{ends}\"")));
+            assert!(is_action, "{ends} is no tool and no action");
         }
     }
 

@@ -1,9 +1,10 @@
 //! CORE: what the URL of a request asks for: a window, toolsets.
 
-use baton_proto::edge::FOLDER_HEADER;
+use baton_election::stand::Stand;
+use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, TREE_HEADER, from_header};
 use http::{HeaderMap, Uri};
 
-use super::route::Pin;
+use super::route::{Named, Pin};
 
 /// What a client asked for by the URL it was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,17 +18,25 @@ impl Endpoint {
     /// `None` for a path that does not exist.
     pub(crate) fn from_request(uri: &Uri, headers: &HeaderMap) -> Option<Self> {
         let rest = uri.path().strip_prefix("/mcp")?;
+        let text = |name: &str| match headers.get(name) {
+            Some(value) => from_header(value.to_str().ok()?).map(Some),
+            None => Some(None),
+        };
+        let bound = text(BOUND_HEADER)?;
+        let tree = text(TREE_HEADER)?;
+        let folder = text(FOLDER_HEADER)?;
+        let stand = folder.map(|folder| Stand { folder, tree, bound: bound.clone() });
         let pin = match rest.strip_prefix("/windows/") {
-            Some(window) => Pin::Window(decode(window.strip_suffix('/').unwrap_or(window))?),
-            None if rest.is_empty() || rest == "/" => match headers.get(FOLDER_HEADER) {
-                Some(folder) => Pin::Folder(decode(folder.to_str().ok()?)?),
-                None => Pin::Live,
-            },
+            Some(window) => {
+                let text = from_header(window.strip_suffix('/').unwrap_or(window))?;
+                if text.is_empty() {
+                    return None;
+                }
+                Pin::Window(Named { text, bound, stand })
+            }
+            None if rest.is_empty() || rest == "/" => stand.map_or(Pin::Live, Pin::Folder),
             None => return None,
         };
-        if pin == Pin::Window(String::new()) {
-            return None;
-        }
         let toolsets = uri.query().and_then(|query| {
             query.split('&').find_map(|pair| pair.strip_prefix("toolsets=")).map(|names| {
                 let names = names.replace("%2C", ",").replace("%2c", ",");
@@ -38,26 +47,6 @@ impl Endpoint {
     }
 }
 
-/// Undoes percent-encoding; `None` when what comes out is not text.
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        rest = tail;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return None;
-        }
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        rest = &rest[2..];
-    }
-    String::from_utf8(bytes).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,7 +54,10 @@ mod tests {
     #[test]
     fn urls_name_windows_and_toolsets() {
         let read = |url: &str| Endpoint::from_request(&url.parse().unwrap(), &HeaderMap::new());
-        let pinned = |name: &str| Endpoint { pin: Pin::Window(name.to_owned()), toolsets: None };
+        let pinned = |name: &str| {
+            let named = Named { text: name.to_owned(), ..Named::default() };
+            Endpoint { pin: Pin::Window(named), toolsets: None }
+        };
         assert_eq!(read("/mcp"), Some(Endpoint::default()));
         assert_eq!(read("/mcp/"), Some(Endpoint::default()));
         assert_eq!(read("/mcp/windows/my%20app"), Some(pinned("my app")));
@@ -79,9 +71,17 @@ mod tests {
         {
             assert_eq!(read(wrong), None, "{wrong}");
         }
-        let headers =
-            HeaderMap::from_iter([(FOLDER_HEADER.parse().unwrap(), "/src/%C3%A9".parse().unwrap())]);
+        let headers = [(FOLDER_HEADER, "/src/%C3%A9"), (TREE_HEADER, "/src"), (BOUND_HEADER, "/")];
+        let headers = headers.map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+        let headers = HeaderMap::from_iter(headers);
         let endpoint = Endpoint::from_request(&"/mcp".parse().unwrap(), &headers).unwrap();
-        assert_eq!(endpoint.pin, Pin::Folder("/src/é".to_owned()));
+        let some = |text: &str| Some(text.to_owned());
+        let stand = Stand { folder: "/src/é".to_owned(), tree: some("/src"), bound: some("/") };
+        assert_eq!(endpoint.pin, Pin::Folder(stand.clone()));
+        let endpoint = Endpoint::from_request(&"/mcp/windows/a".parse().unwrap(), &headers).unwrap();
+        let named = Named { text: "a".to_owned(), bound: some("/"), stand: Some(stand) };
+        assert_eq!(endpoint.pin, Pin::Window(named));
+        let broken = HeaderMap::from_iter([(FOLDER_HEADER.parse().unwrap(), "/src/%FF".parse().unwrap())]);
+        assert_eq!(Endpoint::from_request(&"/mcp".parse().unwrap(), &broken), None);
     }
 }

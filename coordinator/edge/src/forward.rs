@@ -147,8 +147,8 @@ impl Windows {
         upstream
     }
 
-    /// Sends `call` to `target`.
-    pub(crate) async fn send(&self, target: &Target, call: &Arc<Call>) -> Attempt {
+    /// Sends `call` to `target`, with what is to be told in the answer.
+    pub(crate) async fn send(&self, target: &Target, call: &Arc<Call>, told: HeaderMap) -> Attempt {
         let upstream = self.upstream(&target.window);
         let drained = match target.right {
             Right::Term(_) => {
@@ -158,7 +158,7 @@ impl Windows {
             Right::Pin => upstream.gone.clone(),
         };
         let cut = self.cut.clone();
-        let exchange = Exchange { upstream, call: call.clone(), right: target.right, drained, cut };
+        let exchange = Exchange { upstream, call: call.clone(), right: target.right, told, drained, cut };
         match call.era {
             Era::Stateless => exchange.run().await,
             // In the older eras a lost connection cancels nothing.
@@ -271,6 +271,8 @@ pub(crate) struct Exchange {
     upstream: Arc<Upstream>,
     pub(crate) call: Arc<Call>,
     right: Right,
+    /// Headers on what the window shall tell.
+    told: HeaderMap,
     drained: CancellationToken,
     cut: CancellationToken,
 }
@@ -311,6 +313,7 @@ impl Exchange {
         *request.version_mut() = Version::HTTP_11;
         let headers = request.headers_mut();
         headers.clone_from(&self.call.headers);
+        headers.extend(self.told.clone());
         headers.insert(header::HOST, self.upstream.authority.clone());
         headers.insert(header::AUTHORIZATION, self.upstream.bearer.clone());
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

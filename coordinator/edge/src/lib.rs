@@ -1,7 +1,7 @@
 //! The MCP edge: what is answered here, and what is passed on to a window.
 //!
 //! It is given whole requests of clients that may ask, and the roster of the windows; it needs no more of the
-//! coordinator, and owns nothing that a restart would lose. A tool call is held while the place of the live window
+//! coordinator, and owns nothing whose loss a client would notice but by one more sentence. A tool call is held while the place of the live window
 //! is, routed, and passed on unchanged; its answer is the window's own bytes. A call is sent a second time only when it
 //! provably did not run, and one whose end nobody knows is answered with just that.
 //!
@@ -11,6 +11,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `endpoint`, `route` | CORE: what a URL asks for, and which window a call belongs to |
+//! | `heard` | CORE: which window each client heard of last |
 //! | `post` | one message of a client |
 //! | `long` | long messages, looked through on a thread of their own |
 //! | `call` | one tool call: held, routed, forwarded |
@@ -27,6 +28,7 @@ mod endpoint;
 mod forward;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+mod heard;
 mod long;
 mod post;
 mod route;
@@ -98,6 +100,8 @@ struct Shared {
     ending: Ending,
     /// Sessions that their clients ended, oldest first.
     ended: Mutex<VecDeque<[u8; 16]>>,
+    /// Which window each client heard of last.
+    heard: Mutex<heard::Memory>,
 }
 
 impl Edge {
@@ -122,6 +126,7 @@ impl Edge {
             started: Instant::now(),
             ending,
             ended: Mutex::default(),
+            heard: Mutex::default(),
         });
         tokio::spawn(follow(Arc::downgrade(&shared), roster));
         Self(shared)

@@ -21,11 +21,11 @@ use super::{Edge, call};
 
 /// What a model is told.
 const INSTRUCTIONS: &str = "\
-Baton connects you to the user's editor windows. The live window answers every tool call unless you name another one \
-in the optional argument `window`. list_windows shows the windows, their folders and which one is live; \
-activate_window makes another one live (the user may be asked). The live window can change between calls; files and \
-debug sessions belong to their window, which `_meta[\"baton/window\"]` of a result names. To find a bug, use `debug`: \
-set_breakpoint, launch, step, evaluate. To read code by symbol, use the lcp_ tools. An error's `hint` says what to try.";
+Baton connects you to the user's editor windows. Your calls go to the window of the folder that you were started in, or \
+else to the live window; the optional argument `window` names another one. list_windows shows the windows, their folders \
+and which one is live; activate_window makes another one live (the user may be asked). An answer says when it comes from \
+another window than before. Files and debug sessions belong to their window. To find a bug, use `debug`: set_breakpoint, \
+launch, step, evaluate. To read code by symbol, use the lcp_ tools. An error's `hint` says what to try.";
 
 /// Key of the subscription in `_meta`.
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";

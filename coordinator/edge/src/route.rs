@@ -1,12 +1,16 @@
 //! CORE: which window a tool call belongs to.
 //!
 //! The order: the argument `window`, then the handle of a debug session, then the endpoint's pin, then the live
-//! window. With the setting `routing` at `live` the first two may only confirm what the last two say.
+//! window. With the setting `routing` at `live` the first two may only confirm what the last two say, but for what ends
+//! a debug session or looks at it.
+//!
+//! **Invariant:** a client that stands in a folder is answered by a window of that folder's tree, or by a failure.
 
 use std::sync::Arc;
 
-use baton_election::resolve::{Unresolved, resolve, resolve_containing};
+use baton_election::resolve::{Unresolved, resolve};
 use baton_election::roster::{Roster, Window};
+use baton_election::stand::{Found, Nowhere, Stand, is_of_stand, resolve_stand};
 use baton_mcp::fault::ToolFailure;
 use baton_proto::control::{Routing, WindowRef, WindowState};
 use baton_proto::ids::{Term, WindowId};
@@ -17,10 +21,32 @@ pub(crate) enum Pin {
     /// Whichever window is live.
     #[default]
     Live,
-    /// The window with this id or name.
-    Window(String),
-    /// The window whose folder contains this path; the live one when none does.
-    Folder(String),
+    /// The window of this name.
+    Window(Named),
+    /// The window that holds the folder's own tree.
+    Folder(Stand),
+}
+
+/// A window that an endpoint names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// Its id, name or folder.
+    pub(crate) text: String,
+    /// The folder that it had when it answered first: a name may be another window's by now.
+    pub(crate) bound: Option<String>,
+    /// The same as a folder, which may lie inside of the window's.
+    pub(crate) stand: Option<Stand>,
+}
+
+/// What a call does, as far as routing needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// It looks.
+    Reads,
+    /// It ends a debug session.
+    Ends,
+    /// It changes or runs something.
+    Acts,
 }
 
 /// What a call says about its window.
@@ -29,6 +55,14 @@ pub(crate) struct Wish<'a> {
     pub(crate) window: Option<&'a str>,
     pub(crate) session: Option<&'a str>,
     pub(crate) pin: &'a Pin,
+    pub(crate) deed: Deed,
+}
+
+impl Wish<'_> {
+    /// Whether the call itself says which window it means.
+    pub(crate) fn is_explicit(&self) -> bool {
+        self.window.is_some() || self.session.is_some()
+    }
 }
 
 /// Where a call goes.
@@ -47,6 +81,8 @@ pub(crate) enum Decision {
 pub(crate) struct Target {
     pub(crate) window: Arc<Window>,
     pub(crate) right: Right,
+    /// Its folder by which the client's pin found it.
+    pub(crate) folder: Option<String>,
 }
 
 /// Why the window may be called.
@@ -77,54 +113,77 @@ pub(crate) fn route(roster: &Roster, wish: Wish<'_>) -> Decision {
     let pinned = match pinned(roster, wish.pin) {
         Ok(pinned) => pinned,
         // A named window does not need the pin.
-        Err(decision) if named.is_none() => return decision,
+        Err(decision) if named.is_none() => return *decision,
         Err(_) => None,
     };
-    let Some(window) = named.or(pinned) else { return to_live(roster) };
+    let Some(window) = named.or(pinned.map(|found| found.window)) else { return to_live(roster) };
+    let folder = pinned.filter(|found| found.window.id == window.id).map(|found| found.folder.to_owned());
+    let is_pinned = folder.is_some() || matches!(wish.pin, Pin::Folder(stand) if is_of_stand(window, stand));
     if let Some((live, term)) = roster.live_window()
         && live.id == window.id
     {
-        return Decision::Send(Target { window: live.clone(), right: Right::Term(term) });
+        return Decision::Send(Target { window: live.clone(), right: Right::Term(term), folder });
     }
-    let is_pinned = pinned.is_some_and(|pinned| pinned.id == window.id);
-    if !is_pinned && roster.settings.routing == Routing::Live {
+    // What runs in a window that is no longer live must not be out of reach of who started it.
+    let is_farewell = wish.window.is_none() && wish.session.is_some() && wish.deed != Deed::Acts;
+    if !is_pinned && !is_farewell && roster.settings.routing == Routing::Live {
         return Decision::Refuse(not_live(roster, window));
     }
-    if window.state == WindowState::Off {
+    if window.state == WindowState::Off && !is_farewell {
         return Decision::Refuse(window_off(window));
     }
-    Decision::Send(Target { window: window.clone(), right: Right::Pin })
+    Decision::Send(Target { window: window.clone(), right: Right::Pin, folder })
 }
 
 fn to_live(roster: &Roster) -> Decision {
     match roster.live_window() {
-        Some((window, term)) => Decision::Send(Target { window: window.clone(), right: Right::Term(term) }),
+        Some((window, term)) => {
+            Decision::Send(Target { window: window.clone(), right: Right::Term(term), folder: None })
+        }
         None => Decision::Hold(no_live_window(roster)),
     }
 }
 
 /// The window an endpoint is bound to; `None` when it follows the live one.
-fn pinned<'a>(roster: &'a Roster, pin: &Pin) -> Result<Option<&'a Arc<Window>>, Decision> {
+fn pinned<'a>(roster: &'a Roster, pin: &Pin) -> Result<Option<Found<'a>>, Box<Decision>> {
     match pin {
         Pin::Live => Ok(None),
-        // The window of a pin may be reloading, so the call waits for it.
-        Pin::Window(text) => resolve(roster, text).map(Some).map_err(|unresolved| match unresolved {
-            Unresolved::Unknown { .. } => Decision::Hold(unknown(roster, unresolved)),
-            Unresolved::Ambiguous { .. } => Decision::Refuse(unknown(roster, unresolved)),
-        }),
-        Pin::Folder(path) => match resolve_containing(roster, path) {
-            Ok(found) => Ok(found),
-            Err(Unresolved::Ambiguous { candidates, .. }) if live_among(roster, &candidates).is_some() => {
-                Ok(live_among(roster, &candidates))
-            }
-            Err(unresolved) => Err(Decision::Refuse(unknown(roster, unresolved))),
-        },
+        Pin::Window(named) => by_name(roster, named).map(Some),
+        Pin::Folder(stand) => by_folder(roster, stand).map(Some),
     }
 }
 
-fn live_among<'a>(roster: &'a Roster, candidates: &[WindowRef]) -> Option<&'a Arc<Window>> {
-    let (live, _) = roster.live_window()?;
-    candidates.iter().any(|candidate| candidate.id == live.id).then_some(live)
+fn by_name<'a>(roster: &'a Roster, named: &Named) -> Result<Found<'a>, Box<Decision>> {
+    let window = match (resolve(roster, &named.text), &named.stand) {
+        (Ok(window), _) => window,
+        (Err(Unresolved::Unknown { .. }), Some(stand)) => return by_folder(roster, stand),
+        // The window of a pin may be reloading, so the call waits for it.
+        (Err(unresolved @ Unresolved::Unknown { .. }), None) => {
+            return Err(Box::new(Decision::Hold(unknown(roster, unresolved))));
+        }
+        (Err(unresolved), _) => return Err(Box::new(Decision::Refuse(unknown(roster, unresolved)))),
+    };
+    match &named.bound {
+        Some(bound) if named.text != window.id.as_str() && !window.folders.contains(bound) => {
+            Err(Box::new(Decision::Refuse(taken_over(roster, window, bound))))
+        }
+        _ => Ok(Found { window, folder: window.folders.first().map_or("", String::as_str) }),
+    }
+}
+
+fn by_folder<'a>(roster: &'a Roster, stand: &Stand) -> Result<Found<'a>, Box<Decision>> {
+    resolve_stand(roster, stand).map_err(|nowhere| {
+        Box::new(match nowhere {
+            Nowhere::Away(_) => Decision::Hold(no_window(roster, stand)),
+            Nowhere::Nobody => Decision::Refuse(no_window(roster, stand)),
+            Nowhere::Several(candidates) => Decision::Refuse(ToolFailure {
+                code: "ambiguous_window",
+                message: format!("{} windows are open on {}.", candidates.len(), shown(&stand.folder)),
+                hint: "Pass the ID of one of the candidates in the argument `window`.".to_owned(),
+                candidates,
+            }),
+        })
+    })
 }
 
 /// The window that has the debug session. An unknown one is left to the pinned or live window to complain of.
@@ -140,7 +199,7 @@ fn owner_of<'a>(
     }
     // Among several, the one that the call would go to anyway is meant.
     let default_id: Option<&WindowId> = match pinned(roster, pin) {
-        Ok(Some(window)) => Some(&window.id),
+        Ok(Some(found)) => Some(&found.window.id),
         Ok(None) => roster.live.as_ref().map(|(id, _)| id),
         Err(_) => None,
     };
@@ -166,7 +225,7 @@ pub(crate) fn is_unheard_of(roster: &Roster, wish: Wish<'_>) -> bool {
         (None, Some(session), _) => !is_owned(session),
         // A pin on a window waits by itself.
         (None, None, Pin::Live | Pin::Window(_)) => false,
-        (None, None, Pin::Folder(path)) => matches!(resolve_containing(roster, path), Ok(None)),
+        (None, None, Pin::Folder(stand)) => resolve_stand(roster, stand).is_err_and(|why| why == Nowhere::Nobody),
     }
 }
 
@@ -181,7 +240,7 @@ fn unknown(roster: &Roster, unresolved: Unresolved) -> ToolFailure {
             code: "unknown_window",
             message: format!("No window matches {text:?}."),
             hint: "Call list_windows, or omit the argument to use the live window.".to_owned(),
-            candidates: roster.windows.values().take(CANDIDATES_MAX).map(|window| window.to_ref()).collect(),
+            candidates: candidates(roster),
         },
         Unresolved::Ambiguous { text, candidates } => ToolFailure {
             code: "ambiguous_window",
@@ -219,6 +278,68 @@ fn window_off(window: &Window) -> ToolFailure {
     }
 }
 
+/// No window shows the tree that a client stands in.
+fn no_window(roster: &Roster, stand: &Stand) -> ToolFailure {
+    let folder = shown(&stand.folder);
+    let message = match (&stand.bound, &stand.tree) {
+        (Some(bound), _) => format!("The window of {} was closed.", shown(bound)),
+        (None, Some(tree)) if *tree != stand.folder => {
+            format!("No window is open on {folder}, which is in the git tree {}.", shown(tree))
+        }
+        (None, Some(_)) => format!("No window is open on {folder}, a git tree of its own."),
+        (None, None) => format!("No window is open on {folder}."),
+    };
+    let open = stand.bound.as_ref().or(stand.tree.as_ref()).unwrap_or(&stand.folder);
+    ToolFailure {
+        code: "no_window",
+        message: message + &open_windows(roster),
+        hint: format!(
+            "Ask the user to open {} in VS Code or to run `baton window DIR` on it. To work in an open window instead, \
+             pass it in the argument `window`.",
+            shown(open)
+        ),
+        candidates: candidates(roster),
+    }
+}
+
+/// A window's name is that of another folder's window by now.
+fn taken_over(roster: &Roster, window: &Window, bound: &str) -> ToolFailure {
+    let now = window.folders.first().map_or("no folder", String::as_str);
+    ToolFailure {
+        code: "no_window",
+        message: format!(
+            "The window {:?} of {} was closed; {:?} is a window of {} now.",
+            window.name,
+            shown(bound),
+            window.name,
+            shown(now)
+        ),
+        hint: format!("Pass {:?} in the argument `window` if it is the one you mean.", window.id.as_str()),
+        candidates: candidates(roster),
+    }
+}
+
+/// ` Open: api (/src/api), web (/src/web).`
+fn open_windows(roster: &Roster) -> String {
+    const N_TOLD: usize = 5;
+    let told = roster.windows.values().take(N_TOLD).map(|window| {
+        let folder = window.folders.first().map_or("no folder", String::as_str);
+        format!("{} ({})", window.name, shown(folder))
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { " No other is open.".to_owned() } else { format!(" Open: {}.", told.join(", ")) }
+}
+
+/// A folder as a message shows it.
+pub(crate) fn shown(folder: &str) -> String {
+    const MAX_SHOWN: usize = 200;
+    folder.chars().filter(|letter| !letter.is_control()).take(MAX_SHOWN).collect()
+}
+
+fn candidates(roster: &Roster) -> Vec<WindowRef> {
+    roster.windows.values().take(CANDIDATES_MAX).map(|window| window.to_ref()).collect()
+}
+
 /// Nobody is live: what a user can do about it.
 pub(crate) fn no_live_window(roster: &Roster) -> ToolFailure {
     let hint = if roster.windows.is_empty() {
@@ -230,7 +351,7 @@ pub(crate) fn no_live_window(roster: &Roster) -> ToolFailure {
         code: "no_live_window",
         message: "No window is live.".to_owned(),
         hint: hint.to_owned(),
-        candidates: roster.windows.values().take(CANDIDATES_MAX).map(|window| window.to_ref()).collect(),
+        candidates: candidates(roster),
     }
 }
 
@@ -258,6 +379,7 @@ pub(crate) mod tests {
             generation: 1,
             live: Some(("a".parse().unwrap(), Term { generation: 1, seq: 1 })),
             awaiting: None,
+            departed: Vec::new(),
             windows,
             settings: Arc::new(Settings::default()),
             client_epoch: 0,
@@ -271,6 +393,7 @@ pub(crate) mod tests {
             name: format!("project {id}"),
             kind: WindowKind::Headless,
             folders: vec![format!("/src/{id}")],
+            trees: BTreeMap::new(),
             state,
             responsive: true,
             auto_start: true,
@@ -282,6 +405,14 @@ pub(crate) mod tests {
         }
     }
 
+    fn named(text: &str) -> Pin {
+        Pin::Window(Named { text: text.to_owned(), ..Named::default() })
+    }
+
+    fn folder(path: &str) -> Pin {
+        Pin::Folder(Stand { folder: path.to_owned(), ..Stand::default() })
+    }
+
     fn any(mut roster: Roster) -> Roster {
         let settings = Settings { routing: Routing::Any, ..Settings::default() };
         roster.settings = Arc::new(settings);
@@ -289,9 +420,9 @@ pub(crate) mod tests {
     }
 
     fn check(roster: &Roster, window: Option<&str>, session: Option<&str>, pin: Pin) -> String {
-        match route(roster, Wish { window, session, pin: &pin }) {
-            Decision::Send(Target { window, right: Right::Term(term) }) => format!("{} in {term}", window.id),
-            Decision::Send(Target { window, right: Right::Pin }) => format!("{} pinned", window.id),
+        match route(roster, Wish { window, session, pin: &pin, deed: Deed::Acts }) {
+            Decision::Send(Target { window, right: Right::Term(term), .. }) => format!("{} in {term}", window.id),
+            Decision::Send(Target { window, right: Right::Pin, .. }) => format!("{} pinned", window.id),
             Decision::Hold(failure) => format!("hold {}", failure.code),
             Decision::Refuse(failure) => failure.code.to_owned(),
         }
@@ -300,14 +431,14 @@ pub(crate) mod tests {
     #[test]
     fn the_order_is_argument_session_pin_live() {
         let roster = any(roster());
-        let pin = || Pin::Window("a".to_owned());
+        let pin = || named("a");
         assert_eq!(check(&roster, None, None, Pin::Live), "a in 1.1");
-        assert_eq!(check(&roster, None, None, Pin::Window("project b".to_owned())), "b pinned");
+        assert_eq!(check(&roster, None, None, named("project b")), "b pinned");
         assert_eq!(check(&roster, None, Some("s1"), pin()), "b pinned");
-        assert_eq!(check(&roster, Some("a"), Some("s1"), Pin::Window("b".to_owned())), "a in 1.1");
+        assert_eq!(check(&roster, Some("a"), Some("s1"), named("b")), "a in 1.1");
         assert_eq!(check(&roster, None, Some("unknown"), Pin::Live), "a in 1.1");
         assert_eq!(check(&roster, Some("c"), None, Pin::Live), "window_off");
-        assert_eq!(check(&roster, Some("b"), None, Pin::Window("gone".to_owned())), "b pinned");
+        assert_eq!(check(&roster, Some("b"), None, named("gone")), "b pinned");
     }
 
     #[test]
@@ -316,10 +447,10 @@ pub(crate) mod tests {
         assert_eq!(check(&roster, Some("b"), None, Pin::Live), "not_live");
         assert_eq!(check(&roster, None, Some("s1"), Pin::Live), "not_live");
         assert_eq!(check(&roster, Some("/src/a"), None, Pin::Live), "a in 1.1");
-        assert_eq!(check(&roster, Some("b"), None, Pin::Window("b".to_owned())), "b pinned");
+        assert_eq!(check(&roster, Some("b"), None, named("b")), "b pinned");
         assert_eq!(check(&roster, Some("nope"), None, Pin::Live), "unknown_window");
         let Decision::Refuse(failure) =
-            route(&roster, Wish { window: Some("b"), session: None, pin: &Pin::Live })
+            route(&roster, Wish { window: Some("b"), session: None, pin: &Pin::Live, deed: Deed::Reads })
         else {
             panic!()
         };
@@ -330,11 +461,66 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn folders_pin_to_the_window_that_contains_them_or_follow_the_live_one() {
+    fn a_client_in_a_folder_is_answered_by_its_window_or_by_an_error() {
+        let mut roster = roster();
+        assert_eq!(check(&roster, None, None, folder("/src/b/deep")), "b pinned");
+        assert_eq!(check(&roster, None, None, folder("/elsewhere")), "no_window");
+        assert_eq!(check(&roster, None, None, folder("/src/c")), "window_off");
+        assert_eq!(check(&roster, None, None, folder("/src")), "ambiguous_window");
+        // What is ambiguous can be named, whatever the setting.
+        assert_eq!(check(&roster, Some("b"), None, folder("/src")), "b pinned");
+        assert_eq!(check(&roster, Some("b"), None, folder("/elsewhere")), "not_live");
+        assert_eq!(check(&roster, Some("a"), None, folder("/elsewhere")), "a in 1.1");
+        let gone = roster.windows.remove("b").unwrap();
+        assert_eq!(check(&roster, None, None, folder("/src/b/deep")), "no_window");
+        roster.departed.push(gone);
+        assert_eq!(check(&roster, None, None, folder("/src/b/deep")), "hold no_window");
+    }
+
+    #[test]
+    fn what_is_open_and_what_to_do_is_told() {
+        let stand =
+            Stand { folder: "/wt/deep".to_owned(), tree: Some("/wt".to_owned()), bound: None };
+        let pin = Pin::Folder(stand.clone());
+        let wish = Wish { window: None, session: None, pin: &pin, deed: Deed::Reads };
+        let Decision::Refuse(failure) = route(&roster(), wish) else { panic!() };
+        assert_eq!(
+            failure.message,
+            "No window is open on /wt/deep, which is in the git tree /wt. Open: project a (/src/a), project b \
+             (/src/b), project c (/src/c)."
+        );
+        assert!(failure.hint.starts_with("Ask the user to open /wt in VS Code or"), "{}", failure.hint);
+        let closed = no_window(&roster(), &Stand { bound: Some("/wt".to_owned()), ..stand });
+        assert!(closed.message.starts_with("The window of /wt was closed. Open:"), "{}", closed.message);
+    }
+
+    #[test]
+    fn a_pin_is_a_whole_name_and_stays_with_its_folder() {
         let roster = roster();
-        assert_eq!(check(&roster, None, None, Pin::Folder("/src/b/deep".to_owned())), "b pinned");
-        assert_eq!(check(&roster, None, None, Pin::Folder("/elsewhere".to_owned())), "a in 1.1");
-        assert_eq!(check(&roster, None, None, Pin::Folder("/src/c".to_owned())), "window_off");
+        assert_eq!(check(&roster, None, None, named("project")), "hold unknown_window");
+        let pin = |text: &str, bound: &str| {
+            Pin::Window(Named { text: text.to_owned(), bound: Some(bound.to_owned()), stand: None })
+        };
+        assert_eq!(check(&roster, None, None, pin("project b", "/src/b")), "b pinned");
+        assert_eq!(check(&roster, None, None, pin("project b", "/old/b")), "no_window");
+        // Its folders may change, its id does not.
+        assert_eq!(check(&roster, None, None, pin("b", "/old/b")), "b pinned");
+        let stand = Stand { folder: "/src/b/sub".to_owned(), ..Stand::default() };
+        let sub = Pin::Window(Named { text: "sub".to_owned(), bound: None, stand: Some(stand) });
+        assert_eq!(check(&roster, None, None, sub), "b pinned");
+    }
+
+    #[test]
+    fn a_session_of_a_window_that_is_no_longer_live_can_be_ended_and_looked_at() {
+        let roster = roster();
+        let told = |deed| match route(
+            &roster,
+            Wish { window: None, session: Some("s1"), pin: &Pin::Live, deed },
+        ) {
+            Decision::Send(target) => target.window.id.to_string(),
+            Decision::Hold(failure) | Decision::Refuse(failure) => failure.code.to_owned(),
+        };
+        assert_eq!((told(Deed::Reads), told(Deed::Ends), told(Deed::Acts)), ("b".into(), "b".into(), "not_live".into()));
     }
 
     #[test]
@@ -345,14 +531,14 @@ pub(crate) mod tests {
         twin.debug_sessions = roster.windows[&"b".parse().unwrap()].debug_sessions.clone();
         roster.windows.insert(twin.id.clone(), Arc::new(twin));
         for (window, session) in [(Some("project b"), None), (None, Some("s1"))] {
-            let Decision::Refuse(failure) = route(&roster, Wish { window, session, pin: &Pin::Live }) else {
+            let Decision::Refuse(failure) = route(&roster, Wish { window, session, pin: &Pin::Live, deed: Deed::Acts }) else {
                 panic!()
             };
             assert_eq!(failure.code, "ambiguous_window");
             let ids: Vec<_> = failure.candidates.iter().map(|candidate| candidate.id.as_str()).collect();
             assert_eq!(ids, ["b", "d"]);
         }
-        assert_eq!(check(&roster, None, Some("s1"), Pin::Window("d".to_owned())), "d pinned");
+        assert_eq!(check(&roster, None, Some("s1"), named("d")), "d pinned");
     }
 
     #[test]
@@ -360,7 +546,7 @@ pub(crate) mod tests {
         let mut roster = roster();
         roster.live = None;
         assert_eq!(check(&roster, None, None, Pin::Live), "hold no_live_window");
-        assert_eq!(check(&roster, None, None, Pin::Window("gone".to_owned())), "hold unknown_window");
+        assert_eq!(check(&roster, None, None, named("gone")), "hold unknown_window");
         roster.live = Some(("r".parse().unwrap(), Term { generation: 1, seq: 2 }));
         roster.awaiting = Some(("r".parse().unwrap(), tokio::time::Instant::now()));
         assert_eq!(check(&roster, None, None, Pin::Live), "hold no_live_window");
@@ -371,9 +557,9 @@ pub(crate) mod tests {
     fn what_the_roster_knows_nothing_of_is_told_from_what_it_refuses() {
         let roster = roster();
         let is_unheard_of =
-            |window, session, pin: &Pin| is_unheard_of(&roster, Wish { window, session, pin });
+            |window, session, pin: &Pin| is_unheard_of(&roster, Wish { window, session, pin, deed: Deed::Acts });
         assert!(is_unheard_of(Some("z"), None, &Pin::Live) && is_unheard_of(None, Some("s9"), &Pin::Live));
-        assert!(is_unheard_of(None, None, &Pin::Folder("/elsewhere".to_owned())));
+        assert!(is_unheard_of(None, None, &folder("/elsewhere")));
         for (window, session) in
             [(Some("c"), None), (Some("project b"), Some("s9")), (None, Some("s1")), (None, None)]
         {

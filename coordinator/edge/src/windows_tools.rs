@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::info;
 
 use super::Edge;
+use super::route::{Pin, shown};
 
 /// Name of the toolset.
 pub(crate) const TOOLSET: &str = "windows";
@@ -56,8 +57,7 @@ pub(crate) fn definitions() -> [Value; 2] {
                             may be asked in that window first.",
             "inputSchema": {
                 "type": "object",
-                "properties": { "window": { "type": "string", "description": "ID, unique ID prefix, name, \
-                                                                              or folder" } },
+                "properties": { "window": { "type": "string", "description": "ID, name, or folder" } },
                 "required": ["window"]
             },
             "outputSchema": with_failure(json!({
@@ -75,23 +75,42 @@ fn with_failure(mut properties: Value) -> Value {
     json!({ "type": "object", "properties": properties, "required": ["status"] })
 }
 
+/// Who calls.
+pub(crate) struct Client<'a> {
+    /// Its own name.
+    pub(crate) name: &'a str,
+    /// What it is bound to.
+    pub(crate) pin: &'a Pin,
+}
+
 /// Runs one of the tools; `None` when `name` is not one.
 pub(crate) async fn call(
     edge: &Edge,
     name: &str,
     arguments: Option<&serde_json::value::RawValue>,
-    client: &str,
+    client: &Client<'_>,
 ) -> Option<Result<Value, ToolFailure>> {
     match name {
         "list_windows" => Some(Ok(list(&edge.roster()))),
         "activate_window" => {
-            let audit = Audit::begin(arguments, client);
-            let result = activate(edge, arguments, client).await;
+            let audit = Audit::begin(arguments, client.name);
+            let result = activate(edge, arguments, client.name).await;
             audit.end(&result);
-            Some(result)
+            Some(result.map(|content| with_binding(content, client.pin)))
         }
         _ => None,
     }
+}
+
+/// A client that is bound hears that the live window is not its own.
+fn with_binding(mut content: Value, pin: &Pin) -> Value {
+    let own = match pin {
+        Pin::Live => return content,
+        Pin::Window(named) => format!("window {:?}", named.text.chars().take(80).collect::<String>()),
+        Pin::Folder(stand) => format!("the window of {}", shown(stand.bound.as_ref().unwrap_or(&stand.folder))),
+    };
+    content["note"] = format!("This client stays with {own}; its own calls do not go to the live window.").into();
+    content
 }
 
 /// One line in the log for each call that may change where calls go, as the agents write for theirs; one that is dropped

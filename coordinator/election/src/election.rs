@@ -243,7 +243,9 @@ impl Election {
         self.sweep(now);
         self.expire_place(now);
         self.follow_focus(now);
+        let n_departed = self.departed.len();
         self.departed.retain(|_, departed| departed.until > now);
+        self.is_dirty |= self.departed.len() < n_departed;
         if self.seats.is_empty() && self.departed.is_empty() && matches!(self.place, Place::Empty) {
             // A wish of R5 ends with the last window.
             self.is_dirty |= std::mem::take(&mut self.vacated);
@@ -275,6 +277,7 @@ impl Election {
             live: self.place.live().map(|(id, term)| (id.clone(), term)),
             awaiting: self.place.awaiting().map(|(id, until)| (id.clone(), until)),
             windows,
+            departed: self.departed.values().map(|departed| departed.window.clone()).collect(),
             settings: self.settings.clone(),
             client_epoch,
         }

@@ -11,8 +11,10 @@
 //! | [`keeper`] | the one task that owns the election |
 //! | [`roster`] | CORE: what is known of all windows at one moment |
 //! | [`resolve`] | CORE: which window a text names |
+//! | [`stand`] | CORE: which window a client belongs to that stands in a folder |
 
 pub mod election;
 pub mod keeper;
 pub mod resolve;
 pub mod roster;
+pub mod stand;

@@ -1,4 +1,4 @@
-//! CORE: which window a person, a pin or a tool argument means: id, name, folder or unique prefix of an id.
+//! CORE: which window a person, a pin or a tool argument means: id, name, folder, and for a person the beginning of an id.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use baton_proto::control::WindowRef;
 use crate::roster::{Roster, Window};
 
 /// Most windows that an ambiguity lists; more help nobody.
-const MAX_CANDIDATES: usize = 10;
+pub(crate) const MAX_CANDIDATES: usize = 10;
 
 /// Why a text names no window.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,46 +38,35 @@ impl Unresolved {
     }
 }
 
-/// Finds the window that `text` names.
+/// Finds the window that `text` names: its id, name or folder, whole.
+pub fn resolve<'a>(roster: &'a Roster, text: &str) -> Result<&'a Arc<Window>, Unresolved> {
+    named(roster, text).unwrap_or_else(|| Err(Unresolved::Unknown { text: shortened(text) }))
+}
+
+/// The same for what a person types: the beginning of an id will do when it is that of one window only.
 ///
 /// What matches whole beats what matches in part, so that a window named `web` is reached while another's id
-/// starts with those letters: id, then name, then folder, then a prefix of an id.
-pub fn resolve<'a>(roster: &'a Roster, text: &str) -> Result<&'a Arc<Window>, Unresolved> {
+/// starts with those letters.
+pub fn resolve_typed<'a>(roster: &'a Roster, text: &str) -> Result<&'a Arc<Window>, Unresolved> {
+    let by_prefix = |window: &&Arc<Window>| !text.is_empty() && window.id.as_str().starts_with(text);
+    named(roster, text)
+        .or_else(|| only_one(roster.windows.values().filter(by_prefix).collect(), text))
+        .unwrap_or_else(|| Err(Unresolved::Unknown { text: shortened(text) }))
+}
+
+fn named<'a>(roster: &'a Roster, text: &str) -> Option<Result<&'a Arc<Window>, Unresolved>> {
     let folder = trim_folder(text);
     let by_id = |window: &Window| window.id.as_str() == text;
     let by_name = |window: &Window| window.name == text;
     let by_folder = |window: &Window| window.folders.iter().any(|own| trim_folder(own) == folder);
-    let by_prefix = |window: &Window| window.id.as_str().starts_with(text);
-    let attempts: [&dyn Fn(&Window) -> bool; 4] = [&by_id, &by_name, &by_folder, &by_prefix];
-    if !text.is_empty() {
-        for matches in attempts {
-            let found = roster.windows.values().filter(|window| matches(window)).collect();
-            if let Some(answer) = only_one(found, text) {
-                return answer;
-            }
-        }
+    let attempts: [&dyn Fn(&Window) -> bool; 3] = [&by_id, &by_name, &by_folder];
+    if text.is_empty() {
+        return None;
     }
-    Err(Unresolved::Unknown { text: shortened(text) })
-}
-
-/// Finds the window whose folder contains `path`; the deepest such folder wins.
-///
-/// `Ok(None)` when no window's folder does, which for a pin by working directory is no error.
-pub fn resolve_containing<'a>(roster: &'a Roster, path: &str) -> Result<Option<&'a Arc<Window>>, Unresolved> {
-    let depth_of = |window: &Window| {
-        window
-            .folders
-            .iter()
-            .filter(|folder| contains(folder, path))
-            .map(|folder| trim_folder(folder).len())
-            .max()
+    let found = |is_meant: &&dyn Fn(&Window) -> bool| {
+        only_one(roster.windows.values().filter(|window| is_meant(window)).collect(), text)
     };
-    let matching: Vec<_> =
-        roster.windows.values().filter_map(|window| Some((depth_of(window)?, window))).collect();
-    let Some(deepest) = matching.iter().map(|(depth, _)| *depth).max() else { return Ok(None) };
-    let found =
-        matching.into_iter().filter(|(depth, _)| *depth == deepest).map(|(_, window)| window).collect();
-    only_one(found, path).transpose()
+    attempts.iter().find_map(found)
 }
 
 /// `None` when nothing was found, an error when several were.
@@ -93,13 +82,13 @@ fn only_one<'a>(found: Vec<&'a Arc<Window>>, text: &str) -> Option<Result<&'a Ar
 }
 
 /// Whether `path` is `folder` or lies in it.
-fn contains(folder: &str, path: &str) -> bool {
+pub(crate) fn contains(folder: &str, path: &str) -> bool {
     let Some(rest) = trim_folder(path).strip_prefix(trim_folder(folder)) else { return false };
     rest.is_empty() || rest.starts_with(is_separator) || trim_folder(folder).ends_with(is_separator)
 }
 
 /// Without trailing separators, so that `/a/` is `/a`; a root keeps its own.
-fn trim_folder(folder: &str) -> &str {
+pub(crate) fn trim_folder(folder: &str) -> &str {
     let trimmed = folder.trim_end_matches(is_separator);
     if trimmed.is_empty() { folder } else { trimmed }
 }
@@ -109,7 +98,7 @@ fn is_separator(letter: char) -> bool {
 }
 
 /// What is fit to stand in a message.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
@@ -126,6 +115,7 @@ mod tests {
             name: (*name).to_owned(),
             kind: WindowKind::Headless,
             folders: folders.iter().map(|folder| (*folder).to_owned()).collect(),
+            trees: Default::default(),
             state: WindowState::Standby,
             responsive: true,
             auto_start: true,
@@ -140,6 +130,7 @@ mod tests {
             generation: 1,
             live: None,
             awaiting: None,
+            departed: Vec::new(),
             windows: windows.iter().map(window).map(|w| (w.id.clone(), Arc::new(w))).collect(),
             settings: Arc::new(Settings::default()),
             client_epoch: 0,
@@ -147,7 +138,7 @@ mod tests {
     }
 
     fn found(roster: &Roster, text: &str) -> String {
-        match resolve(roster, text) {
+        match resolve_typed(roster, text) {
             Ok(window) => window.id.to_string(),
             Err(Unresolved::Unknown { .. }) => "unknown".to_owned(),
             Err(Unresolved::Ambiguous { candidates, .. }) => {
@@ -186,25 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn the_deepest_folder_that_contains_a_path_wins() {
-        let roster = roster(&[
-            ("a", "a", &["/src"]),
-            ("b", "b", &["/src/web/"]),
-            ("c", "c", &["/x"]),
-            ("d", "d", &["/x"]),
-        ]);
-        let containing = |path| resolve_containing(&roster, path).map(|w| w.map(|w| w.id.to_string()));
-        assert_eq!(containing("/src/web/app/"), Ok(Some("b".to_owned())));
-        assert_eq!(containing("/src/web"), Ok(Some("b".to_owned())));
-        assert_eq!(containing("/src/website"), Ok(Some("a".to_owned())));
-        assert_eq!(containing("/srcs"), Ok(None));
-        assert!(matches!(containing("/x/y"), Err(Unresolved::Ambiguous { .. })));
-    }
-
-    #[test]
-    fn a_root_folder_contains_everything() {
-        let roster = roster(&[("a", "a", &["/"])]);
-        assert!(resolve_containing(&roster, "/any/where").unwrap().is_some());
+    fn only_a_person_may_shorten_an_id() {
+        let roster = roster(&[("app2", "shop", &["/src/shop"])]);
+        assert!(resolve(&roster, "app").is_err() && resolve(&roster, "").is_err());
+        assert_eq!(resolve_typed(&roster, "app").unwrap().id.as_str(), "app2");
+        assert!(resolve_typed(&roster, "").is_err());
     }
 
     #[test]

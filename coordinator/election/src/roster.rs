@@ -20,6 +20,8 @@ pub struct Roster {
     pub awaiting: Option<(WindowId, Instant)>,
     /// All registered windows.
     pub windows: BTreeMap<WindowId, Arc<Window>>,
+    /// Windows that vanished a moment ago, and may be back in the next: they reload, or their agent is started again.
+    pub departed: Vec<Arc<Window>>,
     /// Settings in force.
     pub settings: Arc<Settings>,
     /// Rotations of the client token, see [`baton_proto::discovery::Role::Client`].
@@ -37,6 +39,8 @@ pub struct Window {
     pub kind: WindowKind,
     /// Its absolute folders.
     pub folders: Vec<String>,
+    /// The root of the git tree of each folder that was in one when the window registered.
+    pub trees: BTreeMap<String, String>,
     /// Where it stands.
     pub state: WindowState,
     /// False while it is suspect (R10).

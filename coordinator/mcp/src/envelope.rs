@@ -129,6 +129,8 @@ pub struct RoutingArguments<'a> {
     pub window: Option<Cow<'a, str>>,
     /// The handle of a debug session.
     pub session: Option<Cow<'a, str>>,
+    /// What a tool that has actions is to do.
+    pub action: Option<Cow<'a, str>>,
 }
 
 /// Reads the outermost object of a message.
@@ -166,6 +168,10 @@ pub fn routing_arguments(arguments: Option<&RawValue>) -> Result<RoutingArgument
         session_id: Option<&'a RawValue>,
         #[serde(borrow, default)]
         session: Option<&'a RawValue>,
+        #[serde(borrow, default, rename = "sessionId")]
+        camel_session: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        action: Option<&'a RawValue>,
     }
     let Some(arguments) = arguments else { return Ok(RoutingArguments::default()) };
     if !arguments.get().starts_with('{') {
@@ -177,10 +183,11 @@ pub fn routing_arguments(arguments: Option<&RawValue>) -> Result<RoutingArgument
         let value = value.filter(|value| value.get().starts_with('"'))?;
         serde_json::from_str::<String>(value.get()).ok().map(Cow::Owned)
     };
-    // Some toolsets name a session by `session`, some by a UUID.
-    let session = decode(raw.session_id).or_else(|| decode(raw.session));
+    // Some toolsets name a session by `session`, one by `sessionId`, some by a UUID.
+    let session =
+        decode(raw.session_id).or_else(|| decode(raw.session)).or_else(|| decode(raw.camel_session));
     let session = session.map(|given| Handle::Session.read_uuid(&given).map(Cow::Owned).unwrap_or(given));
-    Ok(RoutingArguments { window: decode(raw.window), session })
+    Ok(RoutingArguments { window: decode(raw.window), session, action: decode(raw.action) })
 }
 
 /// The outermost fields.

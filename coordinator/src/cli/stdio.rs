@@ -1,6 +1,8 @@
 //! `baton stdio`: MCP over standard input and output.
 
-use baton_bridge::Options;
+use std::path::Path;
+
+use baton_bridge::{Options, Stand};
 use baton_link::find::FindOptions;
 use baton_link::home::Home;
 use clap::Args;
@@ -9,22 +11,33 @@ use super::outcome::Done;
 
 #[derive(Debug, Args)]
 pub(crate) struct StdioOptions {
-    /// ID, unique ID prefix, name, or folder of the window [default: the one that contains the working directory]
+    /// ID, name, or folder of the window [default: the one on the git tree, or the folder, of the working directory]
     #[arg(long)]
     window: Option<String>,
+    /// Follow the live window, whatever the working directory
+    #[arg(long, conflicts_with = "window")]
+    live: bool,
 }
 
 pub(super) async fn run(options: StdioOptions) -> Done {
     let find = FindOptions::new(Home::from_env()?);
-    // A folder may be given as a person types it.
-    let absolute = |window: String| match std::path::Path::new(&window).canonicalize() {
-        Ok(path) if window.contains(std::path::is_separator) || window == "." => {
-            path.to_string_lossy().into_owned()
-        }
-        _ => window,
+    let (window, stand) = match options.window {
+        None if options.live => (None, None),
+        None => (None, Stand::of_process()),
+        Some(window) => named(window),
     };
-    let options =
-        Options { find, window: options.window.map(absolute), folder: std::env::current_dir().ok() };
-    baton_bridge::run(options, tokio::io::stdin(), tokio::io::stdout()).await;
+    baton_bridge::run(Options { find, window, stand }, tokio::io::stdin(), tokio::io::stdout()).await;
     Ok(())
+}
+
+/// A folder may be given as a person types it, and lie inside of the window's own.
+fn named(window: String) -> (Option<String>, Option<Stand>) {
+    match Path::new(&window).canonicalize() {
+        Ok(path) if window.contains(std::path::is_separator) || window == "." => {
+            (Some(path.to_string_lossy().into_owned()), Stand::of(&path))
+        }
+        // A window may be called as a folder here is.
+        Ok(path) if path.is_dir() => (Some(window), Stand::of(&path)),
+        _ => (Some(window), None),
+    }
 }

@@ -155,6 +155,7 @@ impl World {
             name: String::new(),
             kind: WindowKind::Headless,
             folders: Vec::new(),
+            trees: Vec::new(),
             auto_start: it.auto_start,
             pid: u32::try_from(window).unwrap_or(0),
             pid_start: it.incarnation,

@@ -33,6 +33,8 @@ const EXAMPLE: &str = r#"{"version":"0.2.0","configurations":[{"name":"Python: m
 #[derive(Clone, Debug)]
 pub struct Workspace {
     folders: Arc<[Folder]>,
+    /// Where the client of a call stands, in one of the folders: relative paths mean that first.
+    stand: Option<Arc<Folder>>,
 }
 
 /// What the launch.json files of all folders hold.
@@ -44,6 +46,8 @@ pub struct Configurations {
     pub compounds: Vec<(usize, Object)>,
     /// What was left out, and why.
     pub notes: Vec<String>,
+    /// The folders that the indices mean.
+    folders: Vec<Folder>,
 }
 
 impl Workspace {
@@ -73,8 +77,7 @@ impl Workspace {
         for folder in folders {
             match std::fs::canonicalize(folder) {
                 Ok(path) => {
-                    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-                    opened.push(Folder { name: name.unwrap_or_default(), path });
+                    opened.push(named(path));
                 }
                 Err(error) => {
                     tracing::debug!(folder = %folder.display(), %error, "a folder cannot be opened");
@@ -82,7 +85,16 @@ impl Workspace {
                 }
             }
         }
-        (Self { folders: opened.into() }, missing)
+        (Self { folders: opened.into(), stand: None }, missing)
+    }
+
+    /// The same for a client that stands in `folder`; a folder that is in none of the window's means nothing.
+    pub fn seen_from(mut self, folder: &Path) -> Self {
+        let is_inside = |own: &Folder| folder.starts_with(&own.path);
+        if self.folders.iter().any(is_inside) {
+            self.stand = Some(Arc::new(named(folder.to_owned())));
+        }
+        self
     }
 
     /// The folders.
@@ -99,12 +111,22 @@ impl Workspace {
 
     /// The one file that `given` names: absolute, relative to a folder, an address, or a unique end of a path.
     pub async fn resolve_file(&self, given: &str) -> Result<PathBuf, Fault> {
-        let parsed = paths::parse(given).map_err(|problem| {
-            Fault::new(Kind::InvalidPath, format!("{:?} {problem}.", shorten(given)))
-                .hint("Give an absolute path, or one relative to the window's folder.")
-        })?;
+        let parsed = understood(given)?;
         let (workspace, given) = (self.clone(), given.to_owned());
         run_blocking(move || workspace.resolve(&given, &parsed)).await
+    }
+
+    /// The same for a file that will be changed: none that is merely called alike.
+    pub async fn resolve_exactly(&self, given: &str) -> Result<PathBuf, Fault> {
+        let parsed = understood(given)?;
+        let (workspace, given) = (self.clone(), given.to_owned());
+        run_blocking(move || match &parsed {
+            Given::Absolute(_) => workspace.resolve(&given, &parsed),
+            Given::Relative(path) => {
+                workspace.named_file(&given, path)?.ok_or_else(|| workspace.not_found(&given, path))
+            }
+        })
+        .await
     }
 
     fn resolve(&self, given: &str, parsed: &Given) -> Result<PathBuf, Fault> {
@@ -115,26 +137,40 @@ impl Workspace {
     }
 
     fn resolve_relative(&self, given: &str, path: &Path) -> Result<PathBuf, Fault> {
-        let mut found = Vec::new();
-        for folder in self.folders.iter() {
-            found.extend(file_at(&folder.path.join(path))?);
-            // In a window of several folders a path may begin with the folder's name.
-            if let Ok(rest) = path.strip_prefix(&folder.name) {
-                found.extend(file_at(&folder.path.join(rest))?);
-            }
-        }
-        found.sort();
-        found.dedup();
-        match found.len() {
-            0 => {}
-            1 => return Ok(found.remove(0)),
-            _ => return Err(ambiguous(given, &found)),
+        if let Some(file) = self.named_file(given, path)? {
+            return Ok(file);
         }
         let best = self.search(path);
         match best.as_slice() {
             [] => Err(self.not_found(given, path)),
             [file] => Ok(file.clone()),
             files => Err(ambiguous(given, files)),
+        }
+    }
+
+    /// The file at that place: seen from the client's folder, from the folder that the path begins with in a window of
+    /// several, from each folder. The first of these that has one counts, so that what an answer calls a file is that file.
+    fn named_file(&self, given: &str, path: &Path) -> Result<Option<PathBuf>, Fault> {
+        if let Some(stand) = &self.stand
+            && let Some(file) = file_at(&stand.path.join(path))?
+        {
+            return Ok(Some(file));
+        }
+        let (mut plain, mut by_name) = (Vec::new(), Vec::new());
+        for folder in self.folders.iter() {
+            plain.extend(file_at(&folder.path.join(path))?);
+            if let Ok(rest) = path.strip_prefix(&folder.name) {
+                by_name.extend(file_at(&folder.path.join(rest))?);
+            }
+        }
+        let in_order = if self.folders.len() > 1 { [by_name, plain] } else { [plain, by_name] };
+        let mut found = in_order.into_iter().find(|files| !files.is_empty()).unwrap_or_default();
+        found.sort();
+        found.dedup();
+        match found.len() {
+            0 => Ok(None),
+            1 => Ok(found.pop()),
+            _ => Err(ambiguous(given, &found)),
         }
     }
 
@@ -187,10 +223,10 @@ impl Workspace {
     }
 
     fn read_configurations(&self) -> Result<Configurations, Fault> {
-        let mut all = Configurations::default();
+        let mut all = Configurations { folders: self.launch_folders(), ..Configurations::default() };
         let mut problems = Vec::new();
         let mut n_read = 0;
-        for (idx, folder) in self.folders.iter().enumerate() {
+        for (idx, folder) in all.folders.iter().enumerate() {
             match read_launch_file(&folder.path.join(".vscode/launch.json")) {
                 Ok(Some(file)) => {
                     n_read += 1;
@@ -213,6 +249,13 @@ impl Workspace {
         }
     }
 
+    /// Where launch.json files may lie: the client's own folder goes first, where it has one.
+    fn launch_folders(&self) -> Vec<Folder> {
+        let stand = self.stand.as_deref().filter(|stand| self.folders.iter().all(|own| own.path != stand.path));
+        let stand = stand.filter(|stand| stand.path.join(".vscode/launch.json").is_file());
+        stand.into_iter().chain(self.folders.iter()).cloned().collect()
+    }
+
     fn no_launch_file(&self) -> Fault {
         let Some(folder) = self.folders.first() else {
             return Fault::new(Kind::NoFolder, "This window has no folder, so there is no launch.json.")
@@ -233,7 +276,7 @@ impl Workspace {
         run_blocking(move || {
             let all = workspace.read_configurations()?;
             let (folder_idx, raw) = workspace.choose(&all, &name)?;
-            workspace.prepare(folder_idx, raw, file.as_deref())
+            workspace.prepare(&all.folders[folder_idx], raw, file.as_deref())
         })
         .await
     }
@@ -248,14 +291,14 @@ impl Workspace {
                 Some((folder_idx, raw)) => (*folder_idx, raw.clone()),
                 None => workspace.choose(&all, &name)?,
             };
-            Ok((workspace.folders[folder_idx].path.clone(), raw))
+            Ok((all.folders[folder_idx].path.clone(), raw))
         })
         .await
     }
 
     fn choose(&self, all: &Configurations, name: &str) -> Result<(usize, Object), Fault> {
         let with_folder = |idx: usize, entry: &Object| {
-            format!("{} ({})", launch_config::name_of(entry).unwrap_or_default(), self.folders[idx].name)
+            format!("{} ({})", launch_config::name_of(entry).unwrap_or_default(), all.folders[idx].name)
         };
         let matching: Vec<&(usize, Object)> = all
             .configurations
@@ -264,7 +307,12 @@ impl Workspace {
                 launch_config::name_of(entry) == Some(name) || with_folder(*idx, entry) == name
             })
             .collect();
-        match matching.as_slice() {
+        // Of several the client's own.
+        let is_near = |idx: usize| {
+            self.stand.as_ref().is_some_and(|stand| stand.path.starts_with(&all.folders[idx].path))
+        };
+        let near = matching.iter().find(|(idx, _)| is_near(*idx));
+        match near.map_or(matching.as_slice(), std::slice::from_ref) {
             [(idx, entry)] => Ok((*idx, entry.clone())),
             [(first_idx, first), rest @ ..] => {
                 if rest.iter().all(|(idx, _)| idx == first_idx) {
@@ -286,11 +334,10 @@ impl Workspace {
 
     fn prepare(
         &self,
-        folder_idx: usize,
+        folder: &Folder,
         raw: Object,
         file: Option<&Path>,
     ) -> Result<(Object, Vec<String>), Fault> {
-        let folder = &self.folders[folder_idx];
         let settings = read_settings(&folder.path);
         let environment = |name: &str| std::env::var(name).ok();
         let variables = Variables {
@@ -312,6 +359,18 @@ impl Workspace {
         merge_env_file(&mut resolved, folder, &environment, &mut notes)?;
         Ok((resolved, notes))
     }
+}
+
+fn understood(given: &str) -> Result<Given, Fault> {
+    paths::parse(given).map_err(|problem| {
+        Fault::new(Kind::InvalidPath, format!("{:?} {problem}.", shorten(given)))
+            .hint("Give an absolute path, or one relative to the window's folder.")
+    })
+}
+
+fn named(path: PathBuf) -> Folder {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    Folder { name: name.unwrap_or_default(), path }
 }
 
 /// Puts what stands in the file `envFile` under what stands in `env`.

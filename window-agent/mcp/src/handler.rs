@@ -1,10 +1,13 @@
 //! Runs one MCP request: finds the tool, checks its arguments, watches for cancellation, names the window.
 
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_proto::edge::{CALLER_HEADER, CLIENT_HEADER};
+use baton_proto::edge::{
+    CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, LABEL_HEADER, NOTICE_HEADER, from_header,
+};
 use futures_util::FutureExt;
 use hyper::http::request::Parts;
 use rmcp::model::{
@@ -18,7 +21,7 @@ use tracing::{Instrument, error, info_span};
 
 use super::audit::Audit;
 use baton_agent_base::fault::{Fault, Kind};
-use baton_agent_tools::answer::{Answer, DETAILS};
+use baton_agent_tools::answer::{Answer, DETAILS, Told};
 use baton_agent_tools::definition::Definition;
 use baton_agent_tools::whose::Caller;
 use baton_agent_tools::window::Window;
@@ -48,11 +51,14 @@ impl Handler {
         let header = |name: &str| headers.and_then(|headers| headers.get(name)?.to_str().ok());
         let client = header(CLIENT_HEADER);
         let audit = Audit::begin(&self.window.id, definition, request.arguments.as_ref(), client);
+        let text = |name: &str| header(name).and_then(from_header);
         let caller = Caller {
             id: header(CALLER_HEADER).map(str::to_owned),
+            folder: text(FOLDER_HEADER).map(PathBuf::from),
             cancelled: context.ct.clone(),
             session: None,
         };
+        let told = Told { notice: text(NOTICE_HEADER), label: text(LABEL_HEADER) };
         let work = tools::call(&self.window, definition, request.arguments, caller);
         let span = info_span!("call", tool = %definition.tool.name, window = %self.window.id);
         let answer = tokio::select! {
@@ -62,7 +68,7 @@ impl Handler {
         if let Some(audit) = audit {
             audit.end(&answer);
         }
-        answer
+        answer.telling(told)
     }
 
     fn result(&self, answer: Answer) -> CallToolResult {

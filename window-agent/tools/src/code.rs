@@ -197,8 +197,8 @@ async fn navigate(window: &Window, folders: &[PathBuf], arguments: Object) -> Re
 
 async fn rename(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, Fault> {
     let arguments: Rename = typed(arguments)?;
-    let wanted =
-        Wanted::place(arguments.symbol_name.0, arguments.context_file.0, arguments.line.map(|line| line.0));
+    let file = exact(window, &arguments.context_file.0).await?;
+    let wanted = Wanted::place(arguments.symbol_name.0, file, arguments.line.map(|line| line.0));
     let deadline = deadline(arguments.timeout);
     let new_name = &arguments.new_name;
     let (change, renamed) = window.code.renaming(&window.workspace(), &wanted, new_name, deadline).await?;
@@ -251,6 +251,12 @@ async fn preview_or_make(
     aside(move || Ok(render::changes(&plan, &folders, n_shown, more))).await
 }
 
+/// The path of a file that will be changed: one that is merely called alike is good enough to read only.
+async fn exact(window: &Window, given: &str) -> Result<String, Fault> {
+    let path = window.workspace().resolve_exactly(given).await?;
+    Ok(path.to_str().map_or_else(|| given.to_owned(), str::to_owned))
+}
+
 async fn complete(window: &Window, arguments: Object) -> Result<Rendered, Fault> {
     let arguments: Complete = typed(arguments)?;
     let place = Place {
@@ -268,8 +274,12 @@ async fn complete(window: &Window, arguments: Object) -> Result<Rendered, Fault>
 async fn code_action(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, Fault> {
     let arguments: CodeAction = typed(arguments)?;
     let (workspace, deadline) = (window.workspace(), deadline(arguments.timeout));
+    let file = match arguments.action {
+        Some(_) => exact(window, &arguments.file_path.0).await?,
+        None => arguments.file_path.0,
+    };
     let lines = ActionLines {
-        file: arguments.file_path.0,
+        file,
         first: arguments.line,
         last: arguments.end_line.unwrap_or(arguments.line),
         kind: arguments.kind,
@@ -303,8 +313,8 @@ async fn apply_edit(window: &Window, folders: &[PathBuf], arguments: Object) -> 
         old_text: edit.old_text,
         new_text: edit.new_text,
     });
-    let (file, wishes) = (&arguments.file_path.0, wishes.collect());
-    let change = window.code.edit(&window.workspace(), file, wishes, deadline(arguments.timeout)).await?;
+    let (file, wishes) = (exact(window, &arguments.file_path.0).await?, wishes.collect());
+    let change = window.code.edit(&window.workspace(), &file, wishes, deadline(arguments.timeout)).await?;
     let plan = change.plan.clone();
     let n_lines = plan.edits.first().map_or(0, |edit| edit.new.lines().count());
     window.code.write(change).await?;

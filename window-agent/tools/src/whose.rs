@@ -2,6 +2,7 @@
 //! never another's. No IO, no clock.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
@@ -25,6 +26,8 @@ const MAX_LISTED: usize = 8;
 pub struct Caller {
     /// The same in all calls of one client; `None` when nobody told.
     pub id: Option<String>,
+    /// Its working directory: relative paths mean that folder first.
+    pub folder: Option<PathBuf>,
     /// Cancelled when it gave up.
     pub cancelled: CancellationToken,
     /// The session that is meant when the call names none; `None` leaves it to the engine.

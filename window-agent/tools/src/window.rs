@@ -1,6 +1,6 @@
 //! What all parts of the agent share about its window.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -20,6 +20,12 @@ use baton_agent_base::workspace::Workspace;
 use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::Places;
 use baton_agent_debug::Debugger;
+
+tokio::task_local! {
+    /// Where the client of the call that runs stands. Every tool that takes a path needs it, and none does anything with
+    /// it but to hand it on to the workspace.
+    pub(crate) static CALLER_FOLDER: Option<PathBuf>;
+}
 
 /// Another window, for those who want what it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,9 +100,13 @@ impl Window {
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = to_name(name, self.id.as_str());
     }
 
-    /// Its folders.
+    /// Its folders; within a call as they lie to its client.
     pub fn workspace(&self) -> Workspace {
-        self.workspace.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match CALLER_FOLDER.try_with(Clone::clone) {
+            Ok(Some(folder)) => workspace.seen_from(&folder),
+            Ok(None) | Err(_) => workspace,
+        }
     }
 
     /// The user added or removed folders.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use baton_election::roster::Roster;
+use baton_election::stand::Stand;
 use baton_http::body::{self, Budget};
 use baton_http::connection::Way;
 use baton_http::guard::{Guard, Refusal, Route};
@@ -95,6 +96,7 @@ fn roster() -> Roster {
         generation: 1,
         live: None,
         awaiting: None,
+        departed: Vec::new(),
         windows: BTreeMap::new(),
         settings: Arc::new(Settings::default()),
         client_epoch: 0,
@@ -186,16 +188,17 @@ impl<'a> Head<'a> {
     }
 
     fn pin(&self) -> Option<route::Pin> {
+        use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, TREE_HEADER};
+        // Of a header that is there and is no text nothing is made.
+        let text = |name: &str| self.all(name).first().map(|text| decoded(text)).map_or(Some(None), |text| text.map(Some));
+        let (folder, tree, bound) = (text(FOLDER_HEADER)?, text(TREE_HEADER)?, text(BOUND_HEADER)?);
+        let stand = folder.map(|folder| Stand { folder, tree, bound: bound.clone() });
         match self.path() {
-            "/mcp" | "/mcp/" => match self.all(baton_proto::edge::FOLDER_HEADER).first() {
-                Some(folder) => decoded(folder).map(route::Pin::Folder),
-                None => Some(route::Pin::Live),
-            },
+            "/mcp" | "/mcp/" => Some(stand.map_or(route::Pin::Live, route::Pin::Folder)),
             path => {
                 let name = path.strip_prefix("/mcp/windows/")?;
-                decoded(name.strip_suffix('/').unwrap_or(name))
-                    .filter(|name| !name.is_empty())
-                    .map(route::Pin::Window)
+                let text = decoded(name.strip_suffix('/').unwrap_or(name)).filter(|name| !name.is_empty())?;
+                Some(route::Pin::Window(route::Named { text, bound, stand }))
             }
         }
     }

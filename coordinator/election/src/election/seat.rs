@@ -41,12 +41,14 @@ pub(super) struct Departed {
     pub(super) stopped: bool,
     pub(super) auto_start: bool,
     pub(super) until: Instant,
+    /// As it was.
+    pub(super) window: Arc<Window>,
 }
 
 impl Departed {
     pub(super) fn of(seat: &Seat, left: bool, until: Instant) -> Self {
         let (incarnation, auto_start) = (seat.window.incarnation, seat.window.auto_start);
-        Self { incarnation, left, stopped: seat.stopped, auto_start, until }
+        Self { incarnation, left, stopped: seat.stopped, auto_start, until, window: seat.window.clone() }
     }
 
     /// Whether a registration of `incarnation` comes too late.
@@ -75,10 +77,12 @@ impl Seat {
             Some(seat) if seat.is_focused && is_focused => seat.follow_at,
             _ => is_focused.then(|| now + FOLLOW_FOCUS),
         };
+        let trees = register.folders.iter().cloned().zip(register.trees).filter(|(_, tree)| !tree.is_empty());
         let window = Window {
             id: id.clone(),
             name: register.name,
             kind: register.kind,
+            trees: trees.collect(),
             folders: register.folders,
             state: known.map_or(WindowState::Off, |seat| seat.window.state),
             responsive: true,

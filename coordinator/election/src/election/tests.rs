@@ -126,6 +126,7 @@ impl World {
             name: format!("the {window}"),
             kind: WindowKind::Headless,
             folders: vec!["/src".to_owned()],
+            trees: Vec::new(),
             auto_start: agent.auto_start,
             pid: 7,
             pid_start: 9,

@@ -29,6 +29,7 @@ fn registration(name: &str, kind: WindowKind) -> Register {
         name: name.to_owned(),
         kind,
         folders: Vec::new(),
+        trees: Vec::new(),
         auto_start: true,
         pid: 7,
         pid_start: 9,

@@ -1,0 +1,42 @@
+//! Where a client stands: its folder, and the tree that the folder is in.
+
+use std::path::{Path, PathBuf};
+
+use baton_link::trees;
+use baton_proto::edge::{FOLDER_HEADER, TREE_HEADER, to_header};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+/// See the top of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stand {
+    folder: PathBuf,
+}
+
+impl Stand {
+    /// Of a client that was started in this folder; `None` when it was started nowhere in particular, as desktop
+    /// applications are.
+    pub fn of(folder: &Path) -> Option<Self> {
+        (!trees::is_nowhere(folder)).then(|| Self { folder: folder.to_owned() })
+    }
+
+    /// Of this process, whose folder may have been deleted: then of the one that it is said to have been.
+    pub fn of_process() -> Option<Self> {
+        let said = || std::env::var_os("PWD").map(PathBuf::from).filter(|folder| folder.is_absolute());
+        let folder = std::env::current_dir().ok().or_else(said);
+        Self::of(&folder.unwrap_or_else(|| PathBuf::from("a folder that was deleted")))
+    }
+
+    /// Says it to the edge. A tree may begin or end at any time, so it is looked for each time. What is no text is no
+    /// window's folder either.
+    pub(crate) fn describe(&self, headers: &mut HeaderMap) {
+        let mut insert = |name: &'static str, path: &Path| {
+            if let Ok(value) = HeaderValue::from_str(&to_header(&path.to_string_lossy())) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        };
+        insert(FOLDER_HEADER, &self.folder);
+        if let Some(tree) = trees::root_of(&self.folder) {
+            insert(TREE_HEADER, &tree);
+        }
+    }
+}

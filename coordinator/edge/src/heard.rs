@@ -1,0 +1,151 @@
+//! CORE: which window each client heard of last, and what it must be told when another one answers.
+//!
+//! `baton stdio` keeps this for its client, also while the coordinator is restarted; of other clients the edge remembers
+//! it, by their sessions, or else by their names.
+
+use std::collections::{HashMap, VecDeque};
+
+use baton_election::roster::{Roster, Window};
+use baton_mcp::fault::ToolFailure;
+use baton_proto::edge::Heard;
+
+use super::route::{Deed, shown};
+
+/// Clients that are remembered: more than a user has. One that was forgotten is told as a new one is.
+const CLIENTS_MAX: usize = 4_096;
+/// Letters of a name in a label: a model reads it with every answer.
+const LABEL_MAX: usize = 20;
+
+/// What clients heard of.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    heard: HashMap<String, Heard>,
+    /// Their keys, oldest first.
+    order: VecDeque<String>,
+}
+
+impl Memory {
+    pub(crate) fn last(&self, client: &str) -> Option<Heard> {
+        self.heard.get(client).cloned()
+    }
+
+    pub(crate) fn note(&mut self, client: &str, heard: Heard) {
+        if let Some(known) = self.heard.get_mut(client) {
+            *known = heard;
+            return;
+        }
+        if self.order.len() >= CLIENTS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.heard.remove(&oldest);
+        }
+        self.order.push_back(client.to_owned());
+        self.heard.insert(client.to_owned(), heard);
+    }
+}
+
+/// A window, as a client will remember it.
+pub(crate) fn heard(window: &Window) -> Heard {
+    Heard { id: window.id.clone(), name: window.name.clone() }
+}
+
+/// Why a call that would do something in `window` is not run: its client knows of another one.
+pub(crate) fn refusal(last: Option<&Heard>, window: &Window, deed: Deed) -> Option<ToolFailure> {
+    let last = last.filter(|last| last.id != window.id && deed != Deed::Reads)?;
+    let (now, before) = (described(window), &last.name);
+    Some(ToolFailure {
+        code: "window_changed",
+        message: format!("The call was not run: calls go to window {now} now, no longer to {before:?}."),
+        hint: format!(
+            "Call again to run it in {:?}. To go on in {before:?}, pass {:?} in the argument `window`.",
+            window.name,
+            last.id.as_str()
+        ),
+        candidates: vec![window.to_ref()],
+    })
+}
+
+/// The sentence with which an answer of `window` begins; `is_told_first`: also for a client that knows of none yet.
+pub(crate) fn notice(last: Option<&Heard>, window: &Window, is_told_first: bool) -> Option<String> {
+    match last {
+        Some(last) if last.id == window.id => None,
+        Some(last) => Some(format!("This is window {} now; before, it was {:?}.", described(window), last.name)),
+        None => is_told_first.then(|| format!("This is window {}.", described(window))),
+    }
+}
+
+/// A word for the window where there are several; `None` where there are not.
+pub(crate) fn label(roster: &Roster, window: &Window) -> Option<String> {
+    if roster.windows.len() < 2 {
+        return None;
+    }
+    let is_twin = |other: &Window| other.id != window.id && other.name == window.name;
+    let has_twin = roster.windows.values().any(|other| is_twin(other));
+    let name = if has_twin { window.id.as_str() } else { &window.name };
+    let letters = name.chars().filter(|letter| !letter.is_control() && !"[]".contains(*letter));
+    Some(letters.take(LABEL_MAX).collect())
+}
+
+/// `"api" (/src/api)`
+fn described(window: &Window) -> String {
+    match window.folders.first() {
+        Some(folder) => format!("{:?} ({})", window.name, shown(folder)),
+        None => format!("{:?}", window.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::route::tests::roster;
+
+    #[test]
+    fn a_client_hears_of_another_window_once_and_before_anything_is_done() {
+        let roster = roster();
+        let [a, b] = ["a", "b"].map(|id| &*roster.windows[id]);
+        let mut memory = Memory::default();
+        assert_eq!(notice(memory.last("x").as_ref(), a, true).unwrap(), "This is window \"project a\" (/src/a).");
+        assert_eq!(notice(None, a, false), None);
+        assert_eq!(refusal(None, a, Deed::Acts), None);
+        memory.note("x", heard(a));
+        let last = memory.last("x");
+        let last = last.as_ref();
+        assert_eq!((notice(last, a, true), refusal(last, a, Deed::Acts)), (None, None));
+        assert_eq!(refusal(last, b, Deed::Reads), None);
+        assert_eq!(
+            notice(last, b, false).unwrap(),
+            "This is window \"project b\" (/src/b) now; before, it was \"project a\"."
+        );
+        let refused = refusal(last, b, Deed::Ends).unwrap();
+        assert_eq!(refused.code, "window_changed");
+        assert!(refused.message.contains("(/src/b) now, no longer to \"project a\""), "{}", refused.message);
+        memory.note("x", heard(b));
+        assert_eq!(refusal(memory.last("x").as_ref(), b, Deed::Acts), None);
+        assert_eq!(memory.last("y"), None);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let (roster, mut memory) = (roster(), Memory::default());
+        for number in 0..CLIENTS_MAX + 10 {
+            memory.note(&number.to_string(), heard(&roster.windows["a"]));
+        }
+        assert_eq!((memory.heard.len(), memory.order.len()), (CLIENTS_MAX, CLIENTS_MAX));
+        assert!(memory.last("9").is_none() && memory.last("10").is_some());
+    }
+
+    #[test]
+    fn windows_are_told_apart_by_a_word_where_there_are_several() {
+        let mut roster = roster();
+        let window = |roster: &Roster, id: &str| roster.windows[id].clone();
+        assert_eq!(label(&roster, &window(&roster, "a")).unwrap(), "project a");
+        let mut twin = (*window(&roster, "b")).clone();
+        twin.name = "project a".to_owned();
+        roster.windows.insert(twin.id.clone(), Arc::new(twin));
+        assert_eq!(label(&roster, &window(&roster, "b")).unwrap(), "b");
+        roster.windows.retain(|id, _| id.as_str() == "a");
+        assert_eq!(label(&roster, &window(&roster, "a")), None);
+    }
+}

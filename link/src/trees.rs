@@ -1,0 +1,54 @@
+//! Which tree of files a folder belongs to: that of the nearest `.git`, as git sees it.
+
+use std::path::{Path, PathBuf};
+
+/// The root of the tree that `folder` is in: the nearest folder, itself or above, that holds a `.git` (a repository, a
+/// worktree, a submodule) or is a bare repository. The user's home folder and the root of the disk are no tree, whatever
+/// they hold: they are where desktop applications are started.
+pub fn root_of(folder: &Path) -> Option<PathBuf> {
+    let is_root = |folder: &&Path| !is_nowhere(folder) && (folder.join(".git").exists() || is_bare(folder));
+    folder.ancestors().find(is_root).map(Path::to_owned)
+}
+
+/// Whether a program that was started in `folder` was started nowhere in particular: the root of the disk, the home folder,
+/// or one above it.
+pub fn is_nowhere(folder: &Path) -> bool {
+    folder.parent().is_none() || std::env::home_dir().is_some_and(|home| home.starts_with(folder))
+}
+
+/// A repository without files of its own, as servers have them.
+fn is_bare(folder: &Path) -> bool {
+    folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_nearest_git_ends_a_tree() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path();
+        fs::create_dir_all(root.join("repo/.git")).unwrap();
+        fs::create_dir_all(root.join("repo/src/deep")).unwrap();
+        fs::create_dir_all(root.join("repo/worktree/src")).unwrap();
+        fs::write(root.join("repo/worktree/.git"), "gitdir: ../.git/worktrees/worktree").unwrap();
+        fs::create_dir_all(root.join("bare.git/objects")).unwrap();
+        fs::create_dir_all(root.join("bare.git/refs/heads")).unwrap();
+        fs::write(root.join("bare.git/HEAD"), "ref: refs/heads/main").unwrap();
+        fs::create_dir_all(root.join("plain")).unwrap();
+        let found = |folder: &str| {
+            let found = root_of(&root.join(folder))?;
+            Some(found.strip_prefix(root).ok()?.to_string_lossy().into_owned())
+        };
+        assert_eq!(found("repo").as_deref(), Some("repo"));
+        assert_eq!(found("repo/src/deep").as_deref(), Some("repo"));
+        assert_eq!(found("repo/worktree/src").as_deref(), Some("repo/worktree"));
+        assert_eq!(found("bare.git/refs/heads").as_deref(), Some("bare.git"));
+        assert_eq!(found("repo/src/gone/away").as_deref(), Some("repo"), "a folder that was deleted");
+        assert_eq!(found("plain"), None);
+        assert!(is_nowhere(Path::new("/")) && !is_nowhere(root));
+    }
+}

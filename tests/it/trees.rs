@@ -1,0 +1,301 @@
+//! The right tree, or an error: whose window answers a client that stands in a folder, also while windows, agents and
+//! coordinators come and go; and that a client hears of it when another window answers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use baton_tests::bridge::{Bridge, Shown};
+use baton_tests::client::{Client, ClientKind};
+use baton_tests::process::{command, kill9};
+use baton_tests::world::{WindowOptions, World, find};
+use serde_json::json;
+
+const LOOK: &str = "get_debugger_configurations";
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let mut git: Command = command("git");
+    let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always"];
+    git.current_dir(folder).args(identity).args(arguments).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let output = git.output().expect("git is installed");
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn commit_all(folder: &Path) {
+    git(folder, &["init", "-q"]);
+    git(folder, &["add", "-A"]);
+    git(folder, &["commit", "-q", "--allow-empty", "-m", "all"]);
+}
+
+/// A live window on the weather, and one on the shop, which is a repository with other trees in it and beside it.
+struct Repository {
+    world: World,
+    shop: PathBuf,
+    elsewhere: PathBuf,
+}
+
+impl Repository {
+    fn new() -> Self {
+        let mut world = World::new();
+        world.window("weather");
+        world.await_live("weather");
+        world.window("shop");
+        let shop = world.folder("shop");
+        commit_all(&shop);
+        git(&shop, &["worktree", "add", "-q", "inside"]);
+        git(&shop, &["worktree", "add", "-q", ".claude/worktrees/x"]);
+        git(&shop, &["worktree", "add", "-q", "../beside"]);
+        let nested = shop.join("nested");
+        fs::create_dir(&nested).unwrap();
+        commit_all(&nested);
+        git(&shop, &["submodule", "--quiet", "add", nested.to_str().unwrap(), "module"]);
+        git(&shop, &["init", "-q", "--bare", "bare.git"]);
+        fs::create_dir_all(shop.join("src/deep")).unwrap();
+        let elsewhere = world.scratch().canonicalize().unwrap().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        Self { world, shop, elsewhere }
+    }
+}
+
+#[test]
+fn a_client_is_answered_by_its_own_tree_or_by_an_error() {
+    let Repository { world, shop, elsewhere } = Repository::new();
+    for place in ["", "src/deep", ".vscode"] {
+        let shown = Bridge::start(&world, &shop.join(place), &[]).call(LOOK, json!({}));
+        assert_eq!(shown.window, "shop", "{place}: {shown:?}");
+    }
+    let beside = shop.with_file_name("beside");
+    for place in ["inside", ".claude/worktrees/x", "nested", "module", "bare.git", "bare.git/refs"] {
+        let mut bridge = Bridge::start(&world, &shop.join(place), &[]);
+        let shown = bridge.call(LOOK, json!({}));
+        assert_eq!((shown.code(), shown.window.as_str()), ("no_window", ""), "{place}: {shown:?}");
+        let message = shown.content["message"].as_str().unwrap();
+        assert!(message.contains(place.split('/').next().unwrap()), "{message}");
+        assert!(message.contains(&format!("shop ({})", shop.display())), "what is open is told: {message}");
+        assert!(shown.content["hint"].as_str().unwrap().contains("baton window DIR"), "{shown:?}");
+        // Nothing is done in another tree either.
+        let edit = json!({ "file_path": "main.py", "edits": [{ "old_text": "unit", "new_text": "unit" }] });
+        assert_eq!(bridge.code("lcp_apply_edit", edit), "no_window", "{place}");
+        assert_eq!(bridge.code("start_debugging", json!({ "configuration_name": "bill" })), "no_window");
+    }
+    for place in [&beside, &elsewhere] {
+        assert_eq!(Bridge::start(&world, place, &[]).code(LOOK, json!({})), "no_window", "{place:?}");
+    }
+    // A folder that is deleted while its client lives, and one that is no text.
+    let gone = shop.join("inside/gone");
+    fs::create_dir(&gone).unwrap();
+    let mut bridge = Bridge::start(&world, &gone, &[]);
+    fs::remove_dir(&gone).unwrap();
+    assert_eq!(bridge.code(LOOK, json!({})), "no_window");
+    let odd = elsewhere.join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"\xff"));
+    fs::create_dir(&odd).unwrap();
+    assert_eq!(Bridge::start(&world, &odd, &[]).code(LOOK, json!({})), "no_window");
+}
+
+/// What a folder of the machine is that no project is in: where desktop applications are started.
+#[test]
+fn a_client_in_no_tree_follows_the_live_window_and_is_told_which() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let home = world.scratch().join("user");
+    for place in [Path::new("/"), &home] {
+        let mut bridge = Bridge::start(&world, place, &[]);
+        let shown = bridge.call(LOOK, json!({}));
+        assert_eq!(shown.window, "shop");
+        let told = format!("This is window \"shop\" ({}).", world.folder("shop").display());
+        assert_eq!(shown.content["notice"], told.as_str(), "{shown:?}");
+        assert!(shown.text.contains("This is window"), "{shown:?}");
+        let again = bridge.call(LOOK, json!({}));
+        assert!(again.content.get("notice").is_none() && !again.text.contains("This is window"), "{again:?}");
+    }
+    let elsewhere = world.scratch().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    assert_eq!(Bridge::start(&world, &elsewhere, &["--live"]).call(LOOK, json!({})).window, "shop");
+    // Above the only window that fits.
+    let above = world.folder("shop").parent().unwrap().to_owned();
+    let mut bridge = Bridge::start(&world, &above, &[]);
+    assert_eq!(bridge.call(LOOK, json!({})).window, "shop");
+    world.window("weather");
+    assert_eq!(bridge.call(LOOK, json!({})).window, "shop", "it stays with the first");
+    let shown = Bridge::start(&world, &above, &[]).call(LOOK, json!({}));
+    assert_eq!(shown.code(), "ambiguous_window", "{shown:?}");
+}
+
+#[test]
+fn relative_paths_mean_the_clients_folder_first() {
+    let mut world = World::new();
+    let shop = world.folder("shop");
+    for (file, text) in [
+        ("pkg/a.py", "def inner():\n    return 1\n"),
+        ("a.py", "def outer():\n    return 2\n"),
+        ("legacy/Config.py", "SIZE = 1\n"),
+        ("shop/a.py", "def same():\n    return 3\n"),
+        ("pkg/.vscode/launch.json", r#"{"configurations":[{"name":"inner","type":"debugpy","request":"launch","program":"${workspaceFolder}/a.py"}]}"#),
+    ] {
+        let path = shop.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    world.window_with("shop", WindowOptions { folder: Some(shop.clone()), ..WindowOptions::default() });
+    world.await_live("shop");
+    let mut below = Bridge::start(&world, &shop.join("pkg"), &[]);
+    let outline = |bridge: &mut Bridge, file: &str| bridge.call("lcp_get_outline", json!({ "file_path": file })).text;
+    assert!(outline(&mut below, "a.py").contains("inner"));
+    assert!(outline(&mut below, "../a.py").contains("outer"));
+    assert!(outline(&mut below, "pkg/a.py").contains("inner"));
+    let mut above = Bridge::start(&world, &shop, &[]);
+    assert!(outline(&mut above, "a.py").contains("outer"));
+    assert!(outline(&mut above, "shop/a.py").contains("same"));
+    let edit = |text: &str| json!({ "file_path": "a.py", "edits": [{ "old_text": "return", "new_text": text }] });
+    assert_eq!(below.code("lcp_apply_edit", edit("return  ")), "");
+    assert_eq!(fs::read_to_string(shop.join("pkg/a.py")).unwrap(), "def inner():\n    return   1\n");
+    assert_eq!(fs::read_to_string(shop.join("a.py")).unwrap(), "def outer():\n    return 2\n");
+    // A name that is merely alike is for reading.
+    let alike = json!({ "file_path": "config", "edits": [{ "old_text": "SIZE", "new_text": "SIDE" }] });
+    assert!(outline(&mut above, "config").contains("SIZE"));
+    let shown = above.call("lcp_apply_edit", alike);
+    assert!(shown.code() == "file_not_found" && shown.text.contains("legacy/Config.py"), "{shown:?}");
+    assert_eq!(fs::read_to_string(shop.join("legacy/Config.py")).unwrap(), "SIZE = 1\n");
+    let names = below.call(LOOK, json!({})).content["configurations"].to_string();
+    assert!(names.contains("\"inner\"") && names.contains("\"bill\""), "{names}");
+    let started = below.call("start_debugging", json!({ "configuration_name": "inner" }));
+    assert_eq!(started.content["status"], "completed", "{started:?}");
+}
+
+#[test]
+fn a_binding_lasts_while_windows_and_coordinators_go_and_come() {
+    let mut world = World::new();
+    let projects = world.folder("shop").parent().unwrap().to_owned();
+    world.window("shop");
+    let outer = WindowOptions { folder: Some(projects), ..WindowOptions::default() };
+    world.window_with("outer", outer);
+    world.take("outer");
+    let mut bridge = Bridge::start(&world, &world.folder("shop"), &[]);
+    let says = |bridge: &mut Bridge, when: &str| {
+        let shown = bridge.call(LOOK, json!({}));
+        assert_eq!(shown.window, "shop", "{when}: {shown:?}");
+        assert!(!shown.text.contains("now; before"), "{when}: {shown:?}");
+    };
+    says(&mut bridge, "at first");
+    world.baton_ok(&["restart", "shop"]);
+    says(&mut bridge, "while it restarts");
+    kill9(world.agent_pid("shop"));
+    says(&mut bridge, "while its agent is started again");
+    for _ in 0..3 {
+        let before = world.status().expect("it runs");
+        kill9(before.pid);
+        says(&mut bridge, "after the coordinator was killed");
+    }
+    // It is closed: for ever, until one on that tree opens.
+    world.await_status("both are there", |status| find(status, "shop").is_some() && find(status, "outer").is_some());
+    world.close_window("shop");
+    for _ in 0..2 {
+        let shown = bridge.call(LOOK, json!({}));
+        assert_eq!(shown.code(), "no_window", "{shown:?}");
+        let closed = format!("The window of {} was closed.", world.folder("shop").display());
+        assert!(shown.text.contains(&closed), "{shown:?}");
+    }
+    let edit = json!({ "file_path": "main.py", "edits": [{ "old_text": "unit", "new_text": "unit" }] });
+    assert_eq!(bridge.code("lcp_apply_edit", edit), "no_window");
+    world.window("shop");
+    says(&mut bridge, "opened again");
+}
+
+#[test]
+fn a_pin_is_a_whole_name_and_stays_with_its_folder() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    world.baton_ok(&["settings", "hold_calls_ms", "300"]);
+    let elsewhere = world.scratch().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let mut bridge = Bridge::start(&world, &elsewhere, &["--window", "shop"]);
+    assert_eq!(bridge.call(LOOK, json!({})).window, "shop");
+    for wrong in ["sho", "s"] {
+        assert_eq!(Bridge::start(&world, &elsewhere, &["--window", wrong]).code(LOOK, json!({})), "unknown_window");
+        let named = json!({ "window": wrong });
+        assert_eq!(Bridge::start(&world, &elsewhere, &["--live"]).code(LOOK, named), "unknown_window");
+    }
+    // A folder inside of the window's.
+    fs::create_dir(world.folder("shop").join("sub")).unwrap();
+    assert_eq!(Bridge::start(&world, &world.folder("shop"), &["--window", "sub"]).call(LOOK, json!({})).window, "shop");
+    // Another folder takes the name.
+    world.close_window("shop");
+    world.await_status("it is gone", |status| find(status, "shop").is_none());
+    let twin = WindowOptions { folder: Some(elsewhere), ..WindowOptions::default() };
+    world.window_with("shop", twin);
+    let shown = bridge.call(LOOK, json!({}));
+    assert!(shown.code() == "no_window" && shown.text.contains("was closed"), "{shown:?}");
+}
+
+#[test]
+fn two_windows_on_one_folder_are_no_dead_end() {
+    let mut world = World::new();
+    world.window("shop");
+    let folder = world.folder("shop");
+    world.window_with("twin", WindowOptions { folder: Some(folder.clone()), ..WindowOptions::default() });
+    world.window("weather");
+    world.take("weather");
+    let mut bridge = Bridge::start(&world, &folder, &[]);
+    let shown = bridge.call(LOOK, json!({}));
+    assert_eq!(shown.code(), "ambiguous_window", "{shown:?}");
+    let id = shown.content["candidates"][0]["id"].clone();
+    assert_eq!(bridge.call(LOOK, json!({ "window": id })).code(), "", "a candidate can be named");
+    let shown = bridge.call("activate_window", json!({ "window": "weather" }));
+    let note = shown.content["note"].as_str().unwrap_or_default();
+    assert!(note.contains(&format!("stays with the window of {}", folder.display())), "{shown:?}");
+}
+
+#[test]
+fn a_client_hears_of_another_window_before_anything_is_done_there() {
+    for kind in [ClientKind::Python1, ClientKind::Python2] {
+        let mut world = World::new();
+        world.window("shop");
+        world.await_live("shop");
+        world.window("weather");
+        let mut client = world.client(kind);
+        let call = |client: &mut Client, tool: &str, arguments| {
+            Shown::of(&client.try_call(tool, arguments).expect("it is answered"))
+        };
+        let first = call(&mut client, "debug", json!({ "action": "sessions" }));
+        let told = format!("This is window \"shop\" ({}).\n[shop] ", world.folder("shop").display());
+        assert!(first.text.starts_with(&told), "{first:?}");
+        let again = call(&mut client, "debug", json!({ "action": "sessions" }));
+        assert!(again.text.starts_with("[shop] "), "{again:?}");
+        let set = json!({ "action": "set_breakpoint", "file": "main.py", "line": 8 });
+        assert_eq!(call(&mut client, "debug", set.clone()).window, "shop");
+        let launched = call(&mut client, "debug", json!({ "action": "launch", "program": "main.py", "timeout": 60 }));
+        let session = launched.content["snapshot"]["id"].clone();
+
+        world.take("weather");
+        let refused = call(&mut client, "debug", set.clone());
+        assert_eq!((refused.code(), refused.window.as_str()), ("window_changed", ""), "{kind:?}: {refused:?}");
+        assert!(refused.text.contains("weather") && refused.text.contains("shop"), "{refused:?}");
+        let none = json!({ "action": "remove_breakpoint", "clear_all": true });
+        let list = call(&mut client, "get_breakpoints", json!({}));
+        assert_eq!((list.window.as_str(), &list.content["breakpoints"]), ("weather", &json!([])), "not run");
+        assert_eq!(list.content["in_window"], "weather", "{list:?}");
+        assert_eq!(call(&mut client, "debug", none).window, "weather", "it has heard of it now");
+
+        // What runs in the other window can be looked at and ended by its handle, and not moved.
+        let by_handle = |action: &str| json!({ "action": action, "session": session });
+        let stack = call(&mut client, "debug", by_handle("stack_trace"));
+        assert!(stack.window == "shop" && stack.text.starts_with("[shop] ") && stack.text.contains("main.py:8"), "{stack:?}");
+        assert_eq!(call(&mut client, "debug", by_handle("continue")).code(), "not_live");
+        assert_eq!(call(&mut client, "debug", by_handle("terminate")).window, "shop");
+
+        // A look is answered at once, and says it first.
+        world.take("shop");
+        let look = call(&mut client, LOOK, json!({}));
+        let notice = look.content["notice"].as_str().unwrap_or_default();
+        assert!(notice.starts_with("This is window \"shop\"") && notice.ends_with("now; before, it was \"weather\"."), "{look:?}");
+        assert_eq!(call(&mut client, "debug", set.clone()).window, "shop");
+
+        // A death.
+        world.kill_window("shop");
+        world.await_live("weather");
+        assert_eq!(call(&mut client, "debug", set.clone()).code(), "window_changed");
+        client.close();
+    }
+}
