@@ -45,7 +45,7 @@ impl Place {
         let (input, output) = tokio::io::split(bridge);
         let program = Some(PathBuf::from(env!("CARGO_BIN_EXE_baton")));
         let find = FindOptions { port: Some(self.port), program, ..FindOptions::new(self.home.clone()) };
-        let options = Options { find, window: None, folder: Some("/nowhere/at all".into()) };
+        let options = Options { find, window: None, stand: None };
         tokio::spawn(stdio::run(options, input, output));
         client
     }

@@ -15,7 +15,8 @@ const LOOK: &str = "get_debugger_configurations";
 
 fn git(folder: &Path, arguments: &[&str]) {
     let mut git: Command = command("git");
-    let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always"];
+    let identity =
+        ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always"];
     git.current_dir(folder).args(identity).args(arguments).env("GIT_CONFIG_GLOBAL", "/dev/null");
     let output = git.output().expect("git is installed");
     assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -46,13 +47,13 @@ impl Repository {
         git(&shop, &["worktree", "add", "-q", ".claude/worktrees/x"]);
         git(&shop, &["worktree", "add", "-q", "../beside"]);
         let nested = shop.join("nested");
-        fs::create_dir(&nested).unwrap();
+        fs::create_dir(&nested).expect("a folder is made");
         commit_all(&nested);
-        git(&shop, &["submodule", "--quiet", "add", nested.to_str().unwrap(), "module"]);
+        git(&shop, &["submodule", "--quiet", "add", nested.to_str().expect("a path of text"), "module"]);
         git(&shop, &["init", "-q", "--bare", "bare.git"]);
-        fs::create_dir_all(shop.join("src/deep")).unwrap();
-        let elsewhere = world.scratch().canonicalize().unwrap().join("elsewhere");
-        fs::create_dir(&elsewhere).unwrap();
+        fs::create_dir_all(shop.join("src/deep")).expect("a folder is made");
+        let elsewhere = world.scratch().canonicalize().expect("it is there").join("elsewhere");
+        fs::create_dir(&elsewhere).expect("a folder is made");
         Self { world, shop, elsewhere }
     }
 }
@@ -131,7 +132,10 @@ fn relative_paths_mean_the_clients_folder_first() {
         ("a.py", "def outer():\n    return 2\n"),
         ("legacy/Config.py", "SIZE = 1\n"),
         ("shop/a.py", "def same():\n    return 3\n"),
-        ("pkg/.vscode/launch.json", r#"{"configurations":[{"name":"inner","type":"debugpy","request":"launch","program":"${workspaceFolder}/a.py"}]}"#),
+        (
+            "pkg/.vscode/launch.json",
+            r#"{"configurations":[{"name":"inner","type":"debugpy","request":"launch","program":"${workspaceFolder}/a.py"}]}"#,
+        ),
     ] {
         let path = shop.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -140,14 +144,16 @@ fn relative_paths_mean_the_clients_folder_first() {
     world.window_with("shop", WindowOptions { folder: Some(shop.clone()), ..WindowOptions::default() });
     world.await_live("shop");
     let mut below = Bridge::start(&world, &shop.join("pkg"), &[]);
-    let outline = |bridge: &mut Bridge, file: &str| bridge.call("lcp_get_outline", json!({ "file_path": file })).text;
+    let outline =
+        |bridge: &mut Bridge, file: &str| bridge.call("lcp_get_outline", json!({ "file_path": file })).text;
     assert!(outline(&mut below, "a.py").contains("inner"));
     assert!(outline(&mut below, "../a.py").contains("outer"));
     assert!(outline(&mut below, "pkg/a.py").contains("inner"));
     let mut above = Bridge::start(&world, &shop, &[]);
     assert!(outline(&mut above, "a.py").contains("outer"));
     assert!(outline(&mut above, "shop/a.py").contains("same"));
-    let edit = |text: &str| json!({ "file_path": "a.py", "edits": [{ "old_text": "return", "new_text": text }] });
+    let edit =
+        |text: &str| json!({ "file_path": "a.py", "edits": [{ "old_text": "return", "new_text": text }] });
     assert_eq!(below.code("lcp_apply_edit", edit("return  ")), "");
     assert_eq!(fs::read_to_string(shop.join("pkg/a.py")).unwrap(), "def inner():\n    return   1\n");
     assert_eq!(fs::read_to_string(shop.join("a.py")).unwrap(), "def outer():\n    return 2\n");
@@ -188,7 +194,9 @@ fn a_binding_lasts_while_windows_and_coordinators_go_and_come() {
         says(&mut bridge, "after the coordinator was killed");
     }
     // It is closed: for ever, until one on that tree opens.
-    world.await_status("both are there", |status| find(status, "shop").is_some() && find(status, "outer").is_some());
+    world.await_status("both are there", |status| {
+        find(status, "shop").is_some() && find(status, "outer").is_some()
+    });
     world.close_window("shop");
     for _ in 0..2 {
         let shown = bridge.call(LOOK, json!({}));
@@ -213,13 +221,19 @@ fn a_pin_is_a_whole_name_and_stays_with_its_folder() {
     let mut bridge = Bridge::start(&world, &elsewhere, &["--window", "shop"]);
     assert_eq!(bridge.call(LOOK, json!({})).window, "shop");
     for wrong in ["sho", "s"] {
-        assert_eq!(Bridge::start(&world, &elsewhere, &["--window", wrong]).code(LOOK, json!({})), "unknown_window");
+        assert_eq!(
+            Bridge::start(&world, &elsewhere, &["--window", wrong]).code(LOOK, json!({})),
+            "unknown_window"
+        );
         let named = json!({ "window": wrong });
         assert_eq!(Bridge::start(&world, &elsewhere, &["--live"]).code(LOOK, named), "unknown_window");
     }
     // A folder inside of the window's.
     fs::create_dir(world.folder("shop").join("sub")).unwrap();
-    assert_eq!(Bridge::start(&world, &world.folder("shop"), &["--window", "sub"]).call(LOOK, json!({})).window, "shop");
+    assert_eq!(
+        Bridge::start(&world, &world.folder("shop"), &["--window", "sub"]).call(LOOK, json!({})).window,
+        "shop"
+    );
     // Another folder takes the name.
     world.close_window("shop");
     world.await_status("it is gone", |status| find(status, "shop").is_none());
@@ -265,12 +279,17 @@ fn a_client_hears_of_another_window_before_anything_is_done_there() {
         assert!(again.text.starts_with("[shop] "), "{again:?}");
         let set = json!({ "action": "set_breakpoint", "file": "main.py", "line": 8 });
         assert_eq!(call(&mut client, "debug", set.clone()).window, "shop");
-        let launched = call(&mut client, "debug", json!({ "action": "launch", "program": "main.py", "timeout": 60 }));
+        let launched =
+            call(&mut client, "debug", json!({ "action": "launch", "program": "main.py", "timeout": 60 }));
         let session = launched.content["snapshot"]["id"].clone();
 
         world.take("weather");
         let refused = call(&mut client, "debug", set.clone());
-        assert_eq!((refused.code(), refused.window.as_str()), ("window_changed", ""), "{kind:?}: {refused:?}");
+        assert_eq!(
+            (refused.code(), refused.window.as_str()),
+            ("window_changed", ""),
+            "{kind:?}: {refused:?}"
+        );
         assert!(refused.text.contains("weather") && refused.text.contains("shop"), "{refused:?}");
         let none = json!({ "action": "remove_breakpoint", "clear_all": true });
         let list = call(&mut client, "get_breakpoints", json!({}));
@@ -281,7 +300,10 @@ fn a_client_hears_of_another_window_before_anything_is_done_there() {
         // What runs in the other window can be looked at and ended by its handle, and not moved.
         let by_handle = |action: &str| json!({ "action": action, "session": session });
         let stack = call(&mut client, "debug", by_handle("stack_trace"));
-        assert!(stack.window == "shop" && stack.text.starts_with("[shop] ") && stack.text.contains("main.py:8"), "{stack:?}");
+        assert!(
+            stack.window == "shop" && stack.text.starts_with("[shop] ") && stack.text.contains("main.py:8"),
+            "{stack:?}"
+        );
         assert_eq!(call(&mut client, "debug", by_handle("continue")).code(), "not_live");
         assert_eq!(call(&mut client, "debug", by_handle("terminate")).window, "shop");
 
@@ -289,7 +311,11 @@ fn a_client_hears_of_another_window_before_anything_is_done_there() {
         world.take("shop");
         let look = call(&mut client, LOOK, json!({}));
         let notice = look.content["notice"].as_str().unwrap_or_default();
-        assert!(notice.starts_with("This is window \"shop\"") && notice.ends_with("now; before, it was \"weather\"."), "{look:?}");
+        assert!(
+            notice.starts_with("This is window \"shop\"")
+                && notice.ends_with("now; before, it was \"weather\"."),
+            "{look:?}"
+        );
         assert_eq!(call(&mut client, "debug", set.clone()).window, "shop");
 
         // A death.

@@ -31,8 +31,12 @@ impl Bridge {
     pub fn start(world: &World, folder: &Path, arguments: &[&str]) -> Self {
         let mut stdio = world.baton_command(&["stdio"]);
         stdio.args(arguments).current_dir(folder).env("PWD", folder);
-        let mut child =
-            stdio.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("it starts");
+        let mut child = stdio
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .expect("it starts");
         let answers = BufReader::new(child.stdout.take().expect("standard output is piped"));
         let mut bridge = Self { child, answers, n_calls: 0 };
         let client = json!({ "name": "by hand", "version": "1" });

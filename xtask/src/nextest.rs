@@ -25,8 +25,10 @@ pub(crate) struct Runner {
     runs_ignored: bool,
 }
 
-/// The adapters' tests are no part of all tests: a person's `cargo test` has no adapters.
-pub(crate) const ALL_TARGETS: [&str; 6] = ["--workspace", "--lib", "--bins", "--tests", "--test", "adapters"];
+/// What a person's `cargo test` builds.
+pub(crate) const USUAL_TARGETS: [&str; 4] = ["--workspace", "--lib", "--bins", "--tests"];
+/// The adapters' tests are no part of it, and cargo forgets a target that is named beside `--tests`.
+pub(crate) const ADAPTERS_TARGETS: [&str; 3] = ["--workspace", "--test", "adapters"];
 
 impl Runner {
     /// One for the workspace at `root`; installs nextest if there is none.

@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 
 use crate::install::{self, DEBUGPY};
-use crate::nextest::{ALL_TARGETS, Runner};
-use crate::report::{Case, Outcome, keep_logs, summary};
+use crate::nextest::{ADAPTERS_TARGETS, Runner, USUAL_TARGETS};
+use crate::report::{Case, Failure, Outcome, keep_logs, summary};
 use crate::run::{cache, command, root, say};
 use crate::{adapters, task, windows};
 
@@ -104,28 +104,61 @@ pub(crate) fn test(wish: &Wish) -> Result<bool> {
     warn_of_room();
     let mut cases = prepare(&chosen)?;
     chosen.ensure_known()?;
-    let runner = runner()?;
+    let runners = Runners::new()?;
     let filter = chosen.filter(|suite| suite != Suite::Adapters);
     if let Some(filter) = filter {
         say("running the tests");
-        cases.extend(runner.run(&filter)?);
+        cases.extend(runners.usual.run(&filter)?);
     }
     if let Some(filter) = chosen.filter(|suite| suite == Suite::Adapters) {
         // After the others: each runs a compiler, a debugger and a program.
         say("running the tests of the debug adapters");
-        cases.extend(runner.run(&filter)?);
+        cases.extend(runners.adapters.run(&filter)?);
     }
     if chosen.wants(Suite::Windows) {
         // Not beside the others: what takes a browser and three extension hosts takes the machine.
         cases.extend(windows::test(&chosen.words)?);
     }
-    again(&runner, &mut cases);
+    again(&runners, &mut cases);
+    if chosen.words.is_empty() {
+        let none: Vec<Case> = chosen.suites.iter().filter_map(|suite| empty(*suite, &cases)).collect();
+        cases.extend(none);
+    }
     Ok(finish(cases, began))
 }
 
-/// The runner of all Rust tests, with what they need in their environment.
+/// A suite of which no test ran tells no truth.
+fn empty(suite: Suite, cases: &[Case]) -> Option<Case> {
+    let words = "no test of this suite ran";
+    cases.iter().all(|case| case.suite != suite).then(|| Case {
+        suite,
+        home: String::new(),
+        name: "the whole suite".to_owned(),
+        seconds: 0.0,
+        outcome: Outcome::Failed(Failure::new(words)),
+    })
+}
+
+/// The runners of all Rust tests.
+struct Runners {
+    usual: Runner,
+    adapters: Runner,
+}
+
+impl Runners {
+    fn new() -> Result<Self> {
+        Ok(Self { usual: runner()?, adapters: runner_of(&ADAPTERS_TARGETS)? })
+    }
+
+    /// The one that has the tests of this suite.
+    fn of(&self, suite: Suite) -> &Runner {
+        if suite == Suite::Adapters { &self.adapters } else { &self.usual }
+    }
+}
+
+/// The runner of all Rust tests but the adapters', with what they need in their environment.
 pub(crate) fn runner() -> Result<Runner> {
-    runner_of(&ALL_TARGETS)
+    runner_of(&USUAL_TARGETS)
 }
 
 /// The same for these targets alone.
@@ -202,8 +235,13 @@ impl Chosen {
             return Ok(());
         }
         let mut known = if self.wants(Suite::Windows) { windows::titles()? } else { Vec::new() };
-        if self.suites.iter().any(|suite| suite.filter().is_some()) {
-            known.extend(runner()?.list()?.into_iter().map(|(_, name)| name));
+        let runners = Runners::new()?;
+        let is_usual = |suite: &Suite| suite.filter().is_some() && *suite != Suite::Adapters;
+        if self.suites.iter().any(is_usual) {
+            known.extend(runners.usual.list()?.into_iter().map(|(_, name)| name));
+        }
+        if self.wants(Suite::Adapters) {
+            known.extend(runners.adapters.list()?.into_iter().map(|(_, name)| name));
         }
         for word in &self.words {
             if !known.iter().any(|name| name.contains(word.as_str())) {
@@ -253,7 +291,7 @@ fn prepare(chosen: &Chosen) -> Result<Vec<Case>> {
         return Ok(cases);
     }
     if chosen.suites.iter().any(|suite| suite.filter().is_some()) {
-        task::build(&ALL_TARGETS, &[])?;
+        task::build_tests(chosen.wants(Suite::Adapters))?;
     } else {
         task::build(&task::PROGRAMS, &["--bins"])?;
     }
@@ -269,7 +307,7 @@ fn prepare(chosen: &Chosen) -> Result<Vec<Case>> {
 }
 
 /// Each test that failed runs again, alone, after all others have ended.
-fn again(runner: &Runner, cases: &mut [Case]) {
+fn again(runners: &Runners, cases: &mut [Case]) {
     let failed: Vec<&mut Case> =
         cases.iter_mut().filter(|case| case.has_failed() && case.suite != Suite::Check).collect();
     if failed.len() > MAX_AGAIN {
@@ -279,7 +317,7 @@ fn again(runner: &Runner, cases: &mut [Case]) {
     for case in failed {
         for attempt in 1..=TRIES {
             say(&format!("again, alone ({attempt} of {TRIES}): {}", case.title()));
-            match run_alone(runner, case, attempt > 1) {
+            match run_alone(runners, case, attempt > 1) {
                 Ok(Outcome::Passed) => {
                     case.outcome = Outcome::Unsteady;
                     break;
@@ -292,8 +330,11 @@ fn again(runner: &Runner, cases: &mut [Case]) {
 }
 
 /// `with_story`: of the window tests, with those before it in its file.
-fn run_alone(runner: &Runner, case: &Case, with_story: bool) -> Result<Outcome> {
-    if case.suite == Suite::Windows { windows::run_alone(case, with_story) } else { runner.run_alone(case) }
+fn run_alone(runners: &Runners, case: &Case, with_story: bool) -> Result<Outcome> {
+    match case.suite {
+        Suite::Windows => windows::run_alone(case, with_story),
+        suite => runners.of(suite).run_alone(case),
+    }
 }
 
 fn warn_of_room() {
@@ -321,13 +362,13 @@ const QUICK: &str = "kind(lib) | kind(bin) | binary_id(baton-daemon::edge) | bin
 /// `cargo xtask test --stress TIMES NAME`: half of the runs beside two busy processes.
 fn stress(words: &[String], times: u32) -> Result<bool> {
     let [name] = words else { bail!("--stress takes the name of one test") };
-    let (runner, case) = find_one(name)?;
+    let (runners, case) = find_one(name)?;
     let mut seconds = Vec::new();
     let mut failures: BTreeMap<String, u32> = BTreeMap::new();
     for idx in 0..times {
         let busy = if idx % 2 == 1 { vec![Busy::start()?, Busy::start()?] } else { Vec::new() };
         let began = Instant::now();
-        let outcome = run_alone(&runner, &case, true)?;
+        let outcome = run_alone(&runners, &case, true)?;
         seconds.push(began.elapsed().as_secs_f64());
         let beside = if busy.is_empty() { "" } else { " beside two busy processes" };
         match outcome {
@@ -364,7 +405,7 @@ fn print_counts(passed: u32, failed: u32) {
 }
 
 /// The one test of that name, or with that part of a name.
-fn find_one(word: &str) -> Result<(Runner, Case)> {
+fn find_one(word: &str) -> Result<(Runners, Case)> {
     let case = |suite, home: String, name: String| Case {
         suite,
         home,
@@ -387,12 +428,13 @@ fn find_one(word: &str) -> Result<(Runner, Case)> {
         ..chosen
     };
     prepare(&chosen)?;
-    let runner = runner()?;
+    let runners = Runners::new()?;
     let known: Vec<Case> = if wants_windows {
         windows::package_for_tests()?;
         of_windows.into_iter().map(|(home, name)| case(Suite::Windows, home, name)).collect()
     } else {
-        runner.list()?.into_iter().map(|(home, name)| case(Suite::of_binary(&home), home, name)).collect()
+        let all = [runners.usual.list()?, runners.adapters.list()?].concat();
+        all.into_iter().map(|(home, name)| case(Suite::of_binary(&home), home, name)).collect()
     };
     let is_exact = |case: &&Case| case.name == word || case.title() == word;
     let mut fitting: Vec<&Case> = known.iter().filter(is_exact).collect();
@@ -400,7 +442,7 @@ fn find_one(word: &str) -> Result<(Runner, Case)> {
         fitting = known.iter().filter(|case| case.title().contains(word)).collect();
     }
     match fitting[..] {
-        [case] => Ok((runner, case.clone())),
+        [case] => Ok((runners, case.clone())),
         [] => {
             let names: Vec<String> = known.iter().map(Case::title).collect();
             bail!("no test is named {word}{}", nearest(word, &names))
@@ -466,7 +508,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let runner = toy(root.path());
         let mut cases = runner.run("all()").unwrap();
-        again(&runner, &mut cases);
+        let runners = Runners { adapters: toy(root.path()), usual: runner };
+        again(&runners, &mut cases);
         keep_logs(&mut cases, &root.path().join("logs"));
         let text = summary(&cases, 61);
         assert!(text.contains("FAIL fails: two and two are five\n"), "{text}");
@@ -476,7 +519,10 @@ mod tests {
         assert!(text.ends_with("\n2 passed, 2 failed"), "{text}");
         let log = text.lines().find_map(|line| line.trim().strip_prefix("log: ")).unwrap();
         assert!(fs::read_to_string(log).unwrap().contains("two and two are five"));
-        let names = runner.list().unwrap();
+        let names = runners.usual.list().unwrap();
+        assert!(empty(Suite::Unit, &cases).is_none());
+        let none = empty(Suite::Adapters, &cases).unwrap();
+        assert!(summary(&[none], 1).contains("FAIL the whole suite: no test of this suite ran"));
         assert!(names.contains(&("toy".to_owned(), "hangs".to_owned())), "{names:?}");
     }
 

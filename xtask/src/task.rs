@@ -10,7 +10,7 @@ use crate::install::{
     self, AI_CLIENTS, CODENAV_MCP, DAP_MCP, DEBUGGER_MCP, DEBUGPY, MCP_1, MCP_2, MCP_DEBUGGER, MCP_PROXY,
     NODE_CLIENTS, RXJS, SERENA, SUPERGATEWAY,
 };
-use crate::nextest::ALL_TARGETS;
+use crate::nextest::{ADAPTERS_TARGETS, USUAL_TARGETS};
 use crate::report::{Case, Failure, Outcome};
 use crate::run::{cache, command, logged, root, say, shown};
 use crate::suites::{self, Suite};
@@ -51,10 +51,18 @@ pub(crate) fn demo_in_windows(stay: bool) -> Result<()> {
 /// `cargo xtask check`: formatting and lints, each a case.
 pub(crate) fn check_cases() -> Vec<Case> {
     let fmt = cargo(&["fmt", "--all", "--check"]);
-    // The adapters' tests are named, as they are no part of all targets.
-    let mut clippy = cargo(&["clippy", "--quiet", "--all-targets"]);
-    clippy.args(ALL_TARGETS).args(["--", "--deny", "warnings"]);
-    [("cargo fmt --check", fmt), ("cargo clippy", clippy)].map(|(name, step)| check_case(name, step)).into()
+    let clippy = |targets: &[&str]| {
+        let mut clippy = cargo(&["clippy", "--quiet"]);
+        clippy.args(targets).args(["--", "--deny", "warnings"]);
+        clippy
+    };
+    let usual = clippy(&["--workspace", "--all-targets"]);
+    let steps = [
+        ("cargo fmt --check", fmt),
+        ("cargo clippy", usual),
+        ("cargo clippy adapters", clippy(&ADAPTERS_TARGETS)),
+    ];
+    steps.map(|(name, step)| check_case(name, step)).into()
 }
 
 fn check_case(name: &str, mut step: Command) -> Case {
@@ -129,7 +137,7 @@ fn bench_windows() -> Result<()> {
 pub(crate) fn setup() -> Result<()> {
     install_for_tests(true)?;
     windows::install()?;
-    build(&ALL_TARGETS, &[])?;
+    build_tests(true)?;
     install_servers(&SERVERS)?;
     adapters::install()
 }
@@ -176,6 +184,12 @@ pub(crate) const PROGRAMS: [&str; 6] =
 pub(crate) fn build(packages: &[&str], arguments: &[&str]) -> Result<()> {
     say("building the programs");
     shown("cargo build", cargo(&["build"]).args(packages).args(arguments))
+}
+
+/// Builds all tests; the adapters' when they are wanted.
+pub(crate) fn build_tests(with_adapters: bool) -> Result<()> {
+    build(&USUAL_TARGETS, &[])?;
+    if with_adapters { shown("cargo build", cargo(&["build"]).args(ADAPTERS_TARGETS)) } else { Ok(()) }
 }
 
 /// A program that was just built: started directly, because `cargo run` would select other features and build anew.

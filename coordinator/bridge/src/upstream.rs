@@ -6,7 +6,7 @@ use std::time::Duration;
 use baton_link::connection::Connection;
 use baton_link::find::{self, FindError, FindOptions};
 use baton_proto::discovery::Role;
-use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, HEARD_HEADER, TREE_HEADER, to_header};
+use baton_proto::edge::{BOUND_HEADER, HEARD_HEADER, to_header};
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response};

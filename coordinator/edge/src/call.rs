@@ -11,8 +11,8 @@ use baton_mcp::fault::{RpcError, ToolFailure, code};
 use baton_mcp::message;
 use baton_mcp::revision::Era;
 use baton_proto::edge::{
-    BOUND_HEADER, CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, HEARD_HEADER, Heard, LABEL_HEADER, NOTICE_HEADER,
-    to_header,
+    BOUND_HEADER, CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, HEARD_HEADER, Heard, LABEL_HEADER,
+    NOTICE_HEADER, to_header,
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
@@ -155,7 +155,13 @@ impl Ear {
     }
 
     /// What the window tells in its answer; or why the call is not run.
-    fn told(&self, edge: &Edge, roster: &Roster, wish: Wish<'_>, target: &Target) -> Result<HeaderMap, ToolFailure> {
+    fn told(
+        &self,
+        edge: &Edge,
+        roster: &Roster,
+        wish: Wish<'_>,
+        target: &Target,
+    ) -> Result<HeaderMap, ToolFailure> {
         let (mut told, window) = (HeaderMap::new(), &target.window);
         if let Some(label) = heard::label(roster, window) {
             insert(&mut told, LABEL_HEADER, &to_header(&label));

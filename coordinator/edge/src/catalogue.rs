@@ -123,7 +123,8 @@ impl Catalogue {
     pub(crate) fn deed(&self, name: &str, action: Option<&str>) -> Deed {
         let Some(entry) = self.0.iter().find(|entry| entry.name == name) else { return Deed::Acts };
         let action = action.filter(|_| !entry.readers.is_empty());
-        if entry.is_reader || action.is_some_and(|action| entry.readers.iter().any(|reader| reader == action)) {
+        if entry.is_reader || action.is_some_and(|action| entry.readers.iter().any(|reader| reader == action))
+        {
             return Deed::Reads;
         }
         if ENDS.contains(&action.unwrap_or(name)) { Deed::Ends } else { Deed::Acts }

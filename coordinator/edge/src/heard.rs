@@ -69,7 +69,9 @@ pub(crate) fn refusal(last: Option<&Heard>, window: &Window, deed: Deed) -> Opti
 pub(crate) fn notice(last: Option<&Heard>, window: &Window, is_told_first: bool) -> Option<String> {
     match last {
         Some(last) if last.id == window.id => None,
-        Some(last) => Some(format!("This is window {} now; before, it was {:?}.", described(window), last.name)),
+        Some(last) => {
+            Some(format!("This is window {} now; before, it was {:?}.", described(window), last.name))
+        }
         None => is_told_first.then(|| format!("This is window {}.", described(window))),
     }
 }
@@ -104,9 +106,12 @@ mod tests {
     #[test]
     fn a_client_hears_of_another_window_once_and_before_anything_is_done() {
         let roster = roster();
-        let [a, b] = ["a", "b"].map(|id| &*roster.windows[id]);
+        let [a, b] = ["a", "b"].map(|id| &*roster.windows[&id.parse().unwrap()]);
         let mut memory = Memory::default();
-        assert_eq!(notice(memory.last("x").as_ref(), a, true).unwrap(), "This is window \"project a\" (/src/a).");
+        assert_eq!(
+            notice(memory.last("x").as_ref(), a, true).unwrap(),
+            "This is window \"project a\" (/src/a)."
+        );
         assert_eq!(notice(None, a, false), None);
         assert_eq!(refusal(None, a, Deed::Acts), None);
         memory.note("x", heard(a));
@@ -130,7 +135,7 @@ mod tests {
     fn memory_is_bounded() {
         let (roster, mut memory) = (roster(), Memory::default());
         for number in 0..CLIENTS_MAX + 10 {
-            memory.note(&number.to_string(), heard(&roster.windows["a"]));
+            memory.note(&number.to_string(), heard(&roster.windows[&"a".parse().unwrap()]));
         }
         assert_eq!((memory.heard.len(), memory.order.len()), (CLIENTS_MAX, CLIENTS_MAX));
         assert!(memory.last("9").is_none() && memory.last("10").is_some());
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn windows_are_told_apart_by_a_word_where_there_are_several() {
         let mut roster = roster();
-        let window = |roster: &Roster, id: &str| roster.windows[id].clone();
+        let window = |roster: &Roster, id: &str| roster.windows[&id.parse().unwrap()].clone();
         assert_eq!(label(&roster, &window(&roster, "a")).unwrap(), "project a");
         let mut twin = (*window(&roster, "b")).clone();
         twin.name = "project a".to_owned();

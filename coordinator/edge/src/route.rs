@@ -225,7 +225,9 @@ pub(crate) fn is_unheard_of(roster: &Roster, wish: Wish<'_>) -> bool {
         (None, Some(session), _) => !is_owned(session),
         // A pin on a window waits by itself.
         (None, None, Pin::Live | Pin::Window(_)) => false,
-        (None, None, Pin::Folder(stand)) => resolve_stand(roster, stand).is_err_and(|why| why == Nowhere::Nobody),
+        (None, None, Pin::Folder(stand)) => {
+            resolve_stand(roster, stand).is_err_and(|why| why == Nowhere::Nobody)
+        }
     }
 }
 
@@ -421,7 +423,9 @@ pub(crate) mod tests {
 
     fn check(roster: &Roster, window: Option<&str>, session: Option<&str>, pin: Pin) -> String {
         match route(roster, Wish { window, session, pin: &pin, deed: Deed::Acts }) {
-            Decision::Send(Target { window, right: Right::Term(term), .. }) => format!("{} in {term}", window.id),
+            Decision::Send(Target { window, right: Right::Term(term), .. }) => {
+                format!("{} in {term}", window.id)
+            }
             Decision::Send(Target { window, right: Right::Pin, .. }) => format!("{} pinned", window.id),
             Decision::Hold(failure) => format!("hold {}", failure.code),
             Decision::Refuse(failure) => failure.code.to_owned(),
@@ -471,7 +475,7 @@ pub(crate) mod tests {
         assert_eq!(check(&roster, Some("b"), None, folder("/src")), "b pinned");
         assert_eq!(check(&roster, Some("b"), None, folder("/elsewhere")), "not_live");
         assert_eq!(check(&roster, Some("a"), None, folder("/elsewhere")), "a in 1.1");
-        let gone = roster.windows.remove("b").unwrap();
+        let gone = roster.windows.remove(&"b".parse().unwrap()).unwrap();
         assert_eq!(check(&roster, None, None, folder("/src/b/deep")), "no_window");
         roster.departed.push(gone);
         assert_eq!(check(&roster, None, None, folder("/src/b/deep")), "hold no_window");
@@ -479,8 +483,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_is_open_and_what_to_do_is_told() {
-        let stand =
-            Stand { folder: "/wt/deep".to_owned(), tree: Some("/wt".to_owned()), bound: None };
+        let stand = Stand { folder: "/wt/deep".to_owned(), tree: Some("/wt".to_owned()), bound: None };
         let pin = Pin::Folder(stand.clone());
         let wish = Wish { window: None, session: None, pin: &pin, deed: Deed::Reads };
         let Decision::Refuse(failure) = route(&roster(), wish) else { panic!() };
@@ -513,14 +516,15 @@ pub(crate) mod tests {
     #[test]
     fn a_session_of_a_window_that_is_no_longer_live_can_be_ended_and_looked_at() {
         let roster = roster();
-        let told = |deed| match route(
-            &roster,
-            Wish { window: None, session: Some("s1"), pin: &Pin::Live, deed },
-        ) {
-            Decision::Send(target) => target.window.id.to_string(),
-            Decision::Hold(failure) | Decision::Refuse(failure) => failure.code.to_owned(),
-        };
-        assert_eq!((told(Deed::Reads), told(Deed::Ends), told(Deed::Acts)), ("b".into(), "b".into(), "not_live".into()));
+        let told =
+            |deed| match route(&roster, Wish { window: None, session: Some("s1"), pin: &Pin::Live, deed }) {
+                Decision::Send(target) => target.window.id.to_string(),
+                Decision::Hold(failure) | Decision::Refuse(failure) => failure.code.to_owned(),
+            };
+        assert_eq!(
+            (told(Deed::Reads), told(Deed::Ends), told(Deed::Acts)),
+            ("b".into(), "b".into(), "not_live".into())
+        );
     }
 
     #[test]
@@ -531,7 +535,9 @@ pub(crate) mod tests {
         twin.debug_sessions = roster.windows[&"b".parse().unwrap()].debug_sessions.clone();
         roster.windows.insert(twin.id.clone(), Arc::new(twin));
         for (window, session) in [(Some("project b"), None), (None, Some("s1"))] {
-            let Decision::Refuse(failure) = route(&roster, Wish { window, session, pin: &Pin::Live, deed: Deed::Acts }) else {
+            let Decision::Refuse(failure) =
+                route(&roster, Wish { window, session, pin: &Pin::Live, deed: Deed::Acts })
+            else {
                 panic!()
             };
             assert_eq!(failure.code, "ambiguous_window");
@@ -556,8 +562,9 @@ pub(crate) mod tests {
     #[test]
     fn what_the_roster_knows_nothing_of_is_told_from_what_it_refuses() {
         let roster = roster();
-        let is_unheard_of =
-            |window, session, pin: &Pin| is_unheard_of(&roster, Wish { window, session, pin, deed: Deed::Acts });
+        let is_unheard_of = |window, session, pin: &Pin| {
+            is_unheard_of(&roster, Wish { window, session, pin, deed: Deed::Acts })
+        };
         assert!(is_unheard_of(Some("z"), None, &Pin::Live) && is_unheard_of(None, Some("s9"), &Pin::Live));
         assert!(is_unheard_of(None, None, &folder("/elsewhere")));
         for (window, session) in

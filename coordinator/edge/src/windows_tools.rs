@@ -107,9 +107,12 @@ fn with_binding(mut content: Value, pin: &Pin) -> Value {
     let own = match pin {
         Pin::Live => return content,
         Pin::Window(named) => format!("window {:?}", named.text.chars().take(80).collect::<String>()),
-        Pin::Folder(stand) => format!("the window of {}", shown(stand.bound.as_ref().unwrap_or(&stand.folder))),
+        Pin::Folder(stand) => {
+            format!("the window of {}", shown(stand.bound.as_ref().unwrap_or(&stand.folder)))
+        }
     };
-    content["note"] = format!("This client stays with {own}; its own calls do not go to the live window.").into();
+    content["note"] =
+        format!("This client stays with {own}; its own calls do not go to the live window.").into();
     content
 }
 

@@ -57,15 +57,19 @@ pub fn resolve_stand<'a>(roster: &'a Roster, stand: &Stand) -> Result<Found<'a>,
     let here = roster.windows.values().map(|window| (true, window));
     let away = roster.departed.iter().filter(|window| !roster.windows.contains_key(&window.id));
     let fitting = here.chain(away.map(|window| (false, window))).flat_map(|(is_here, window)| {
-        let fit = |folder: &'a String| Some((fit(window, folder, stand)?, is_here, Found { window, folder }));
+        let fit =
+            move |folder: &'a String| Some((fit(window, folder, stand)?, is_here, Found { window, folder }));
         window.folders.iter().filter_map(fit)
     });
     let fitting: Vec<_> = fitting.collect();
     let Some(best) = fitting.iter().map(|(fit, is_here, _)| (*fit, *is_here)).max() else {
         return Err(Nowhere::Nobody);
     };
-    let mut found: Vec<Found<'a>> =
-        fitting.into_iter().filter(|(fit, is_here, _)| (*fit, *is_here) == best).map(|(.., found)| found).collect();
+    let mut found: Vec<Found<'a>> = fitting
+        .into_iter()
+        .filter(|(fit, is_here, _)| (*fit, *is_here) == best)
+        .map(|(.., found)| found)
+        .collect();
     found.dedup_by(|one, other| one.window.id == other.window.id);
     let is_live = |found: &&Found<'_>| roster.live.as_ref().is_some_and(|(live, _)| *live == found.window.id);
     match (best, found.as_slice()) {
@@ -119,7 +123,10 @@ mod tests {
             name: (*id).to_owned(),
             kind: WindowKind::Headless,
             folders: vec![(*folder).to_owned()],
-            trees: [((*folder).to_owned(), (*tree).to_owned())].into_iter().filter(|(_, tree)| !tree.is_empty()).collect(),
+            trees: [((*folder).to_owned(), (*tree).to_owned())]
+                .into_iter()
+                .filter(|(_, tree)| !tree.is_empty())
+                .collect(),
             state: WindowState::Standby,
             responsive: true,
             auto_start: true,
@@ -161,7 +168,8 @@ mod tests {
 
     #[test]
     fn the_nearest_tree_decides() {
-        let roster = roster(&[("live", "/other", ""), ("repo", "/src/repo", "/src/repo"), ("a", "/srcs", "")]);
+        let roster =
+            roster(&[("live", "/other", ""), ("repo", "/src/repo", "/src/repo"), ("a", "/srcs", "")]);
         for (folder, tree, expected) in [
             ("/src/repo", "/src/repo", "repo by /src/repo"),
             ("/src/repo/deep/", "/src/repo", "repo by /src/repo"),

@@ -251,7 +251,8 @@ impl Workspace {
 
     /// Where launch.json files may lie: the client's own folder goes first, where it has one.
     fn launch_folders(&self) -> Vec<Folder> {
-        let stand = self.stand.as_deref().filter(|stand| self.folders.iter().all(|own| own.path != stand.path));
+        let stand =
+            self.stand.as_deref().filter(|stand| self.folders.iter().all(|own| own.path != stand.path));
         let stand = stand.filter(|stand| stand.path.join(".vscode/launch.json").is_file());
         stand.into_iter().chain(self.folders.iter()).cloned().collect()
     }

@@ -85,7 +85,9 @@ impl Answer {
         }
         match spoken.texts.first_mut() {
             // A list that programs read; it is the structure as well.
-            Some(text) if text.starts_with('[') && !spoken.is_text_whole => spoken.texts.push(told.before("").trim().to_owned()),
+            Some(text) if text.starts_with('[') && !spoken.is_text_whole => {
+                spoken.texts.push(told.before("").trim().to_owned())
+            }
             Some(text) if text.starts_with('{') => *text = Value::from(spoken.object.clone()).to_string(),
             Some(text) => *text = told.before(text),
             None => spoken.texts.push(told.before("").trim().to_owned()),
@@ -143,14 +145,26 @@ mod tests {
     #[test]
     fn an_answer_says_its_window_in_all_that_a_model_may_be_shown() {
         let spoken = whole("stopped").telling(told()).spoken();
-        assert_eq!((spoken.texts, spoken.object), (vec!["This is window \"b\".\n[b] stopped".to_owned()], Object::new()));
+        assert_eq!(
+            (spoken.texts, spoken.object),
+            (vec!["This is window \"b\".\n[b] stopped".to_owned()], Object::new())
+        );
         let spoken = Answer::Result(object(json!({"status": "success"}))).telling(told()).spoken();
         assert_eq!(spoken.texts, [Value::from(spoken.object.clone()).to_string()]);
-        assert_eq!((&spoken.object["in_window"], &spoken.object["notice"]), (&json!("b"), &json!("This is window \"b\".")));
+        assert_eq!(
+            (&spoken.object["in_window"], &spoken.object["notice"]),
+            (&json!("b"), &json!("This is window \"b\"."))
+        );
         let fault = Fault::new(Kind::NoSession, "None.");
         let spoken = Answer::Error(fault).telling(Told { notice: None, ..told() }).spoken();
-        assert!(spoken.is_error && spoken.object["in_window"] == "b" && !spoken.object.contains_key("notice"));
-        let list = Spoken { texts: vec!["[1]".to_owned()], object: object(json!({"result": [1]})), ..Spoken::default() };
+        assert!(
+            spoken.is_error && spoken.object["in_window"] == "b" && !spoken.object.contains_key("notice")
+        );
+        let list = Spoken {
+            texts: vec!["[1]".to_owned()],
+            object: object(json!({"result": [1]})),
+            ..Spoken::default()
+        };
         let spoken = Answer::Spoken(list).telling(told()).spoken();
         assert_eq!(spoken.texts, ["[1]", "This is window \"b\".\n[b]"]);
         assert_eq!(spoken.object["in_window"], "b");

@@ -190,7 +190,9 @@ impl<'a> Head<'a> {
     fn pin(&self) -> Option<route::Pin> {
         use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, TREE_HEADER};
         // Of a header that is there and is no text nothing is made.
-        let text = |name: &str| self.all(name).first().map(|text| decoded(text)).map_or(Some(None), |text| text.map(Some));
+        let text = |name: &str| {
+            self.all(name).first().map(|text| decoded(text)).map_or(Some(None), |text| text.map(Some))
+        };
         let (folder, tree, bound) = (text(FOLDER_HEADER)?, text(TREE_HEADER)?, text(BOUND_HEADER)?);
         let stand = folder.map(|folder| Stand { folder, tree, bound: bound.clone() });
         match self.path() {
