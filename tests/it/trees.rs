@@ -159,7 +159,7 @@ fn relative_paths_mean_the_clients_folder_first() {
     assert_eq!(fs::read_to_string(shop.join("a.py")).unwrap(), "def outer():\n    return 2\n");
     // A name that is merely alike is for reading.
     let alike = json!({ "file_path": "config", "edits": [{ "old_text": "SIZE", "new_text": "SIDE" }] });
-    assert!(outline(&mut above, "config").contains("SIZE"));
+    assert_eq!(above.code("lcp_get_outline", json!({ "file_path": "config" })), "");
     let shown = above.call("lcp_apply_edit", alike);
     assert!(shown.code() == "file_not_found" && shown.text.contains("legacy/Config.py"), "{shown:?}");
     assert_eq!(fs::read_to_string(shop.join("legacy/Config.py")).unwrap(), "SIZE = 1\n");
@@ -179,7 +179,11 @@ fn a_binding_lasts_while_windows_and_coordinators_go_and_come() {
     world.take("outer");
     let mut bridge = Bridge::start(&world, &world.folder("shop"), &[]);
     let says = |bridge: &mut Bridge, when: &str| {
-        let shown = bridge.call(LOOK, json!({}));
+        let mut shown = bridge.call(LOOK, json!({}));
+        // Of a call in the moment of a death nobody knows more.
+        while shown.code() == "outcome_unknown" {
+            shown = bridge.call(LOOK, json!({}));
+        }
         assert_eq!(shown.window, "shop", "{when}: {shown:?}");
         assert!(!shown.text.contains("now; before"), "{when}: {shown:?}");
     };

@@ -131,10 +131,11 @@ impl Ear {
             Some(session) => session_text(&session),
             None => caller.client.clone(),
         };
-        // A client that was given two URLs has two places.
+        // A client that is bound in two ways has two places.
         let key = match &endpoint.pin {
             Pin::Window(named) => format!("{client} {}", named.text),
-            Pin::Live | Pin::Folder(_) => client,
+            Pin::Folder(stand) => format!("{client} {}", stand.folder),
+            Pin::Live => client,
         };
         Self { key, bridge, follows_live: endpoint.pin == Pin::Live }
     }

@@ -288,7 +288,7 @@ fn no_window(roster: &Roster, stand: &Stand) -> ToolFailure {
         (None, Some(tree)) if *tree != stand.folder => {
             format!("No window is open on {folder}, which is in the git tree {}.", shown(tree))
         }
-        (None, Some(_)) => format!("No window is open on {folder}, a git tree of its own."),
+        (None, Some(_)) => format!("No window is open on {folder}, which is a separate git tree."),
         (None, None) => format!("No window is open on {folder}."),
     };
     let open = stand.bound.as_ref().or(stand.tree.as_ref()).unwrap_or(&stand.folder);

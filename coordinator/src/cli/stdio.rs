@@ -14,7 +14,7 @@ pub(crate) struct StdioOptions {
     /// ID, name, or folder of the window [default: the one on the git tree, or the folder, of the working directory]
     #[arg(long)]
     window: Option<String>,
-    /// Follow the live window, whatever the working directory
+    /// Follow the live window; ignore the working directory
     #[arg(long, conflicts_with = "window")]
     live: bool,
 }
