@@ -7,6 +7,7 @@ use std::process::Command;
 
 use baton_tests::bridge::{Bridge, Shown};
 use baton_tests::client::{Client, ClientKind};
+use baton_tests::place;
 use baton_tests::process::{command, kill9};
 use baton_tests::world::{WindowOptions, World, find};
 use serde_json::json;
@@ -127,6 +128,7 @@ fn a_client_in_no_tree_follows_the_live_window_and_is_told_which() {
 fn relative_paths_mean_the_clients_folder_first() {
     let mut world = World::new();
     let shop = world.folder("shop");
+    place::copy_folder(&place::project("shop"), &shop);
     for (file, text) in [
         ("pkg/a.py", "def inner():\n    return 1\n"),
         ("a.py", "def outer():\n    return 2\n"),
