@@ -202,6 +202,10 @@ impl Client {
     }
 }
 
+/// Codes of errors of calls that were not run.
+const NOT_RUN: [&str; 6] =
+    ["no_live_window", "no_window", "window_changed", "window_unreachable", "no_coordinator", "not_live"];
+
 /// What a message of the server says about the call.
 pub(crate) fn classify(message: &Value) -> Heard {
     if let Some(error) = message.get("error") {
@@ -217,8 +221,7 @@ pub(crate) fn classify(message: &Value) -> Heard {
         Told::Unknown
     } else if hint.contains("try again") || hint.contains("repeat") {
         Told::Again
-    } else if ["no_live_window", "window_unreachable", "no_coordinator", "not_live"].contains(&code.as_str())
-    {
+    } else if NOT_RUN.contains(&code.as_str()) {
         Told::NotRun
     } else if result["isError"] == true {
         Told::Failed

@@ -45,10 +45,11 @@ class Client {
         readline.createInterface({ input: child.stdout }).on('line', (line) => this.hear(JSON.parse(line)));
     }
 
-    /** Calls a tool; gives what it answers as an object. */
+    /** Calls a tool; gives what it answers as an object. When it hears that another window is live, it goes on there. */
     async call(name, args = {}) {
         const result = await this.command({ do: 'call', tool: name, arguments: args });
-        return result.structuredContent ?? result._meta?.['baton/details'];
+        const answer = result.structuredContent ?? result._meta?.['baton/details'];
+        return answer?.code === 'window_changed' ? this.call(name, args) : answer;
     }
 
     /** Calls a tool of `code`, which must succeed; a busy machine takes its time to start a language server. */
