@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::breakpoints::place::{Place, place_of};
 use crate::dap::body::NewBreakpoint;
+use crate::ids::Base;
 use crate::types::triggers::TriggerKind;
 use crate::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
 
@@ -59,6 +60,11 @@ pub(crate) struct WantedAll {
 }
 
 impl Breakpoints {
+    /// None yet; their ids count from there.
+    pub(crate) fn from_base(base: Base) -> Self {
+        Self { last_id: base.before_first(), ..Self::default() }
+    }
+
     /// Sets a breakpoint, or changes the one at the same place; gives its id.
     pub(crate) fn set(&mut self, wish: SetBreakpoint) -> i64 {
         let is_same_place =

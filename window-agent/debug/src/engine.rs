@@ -33,6 +33,7 @@ use crate::error::DebugError;
 use crate::from_dap::Ids;
 use crate::host::inbox::{FromHost, TerminalWriter};
 use crate::host::reach::Plan;
+use crate::ids::Base;
 use crate::options::{DEFAULT_MAX_SESSIONS, DebuggerOptions};
 use crate::output::OutputLog;
 use crate::session::{Input, Output, Session, Ticket};
@@ -41,7 +42,7 @@ use crate::types::control::{
 };
 use crate::types::triggers::{RemoveTriggers, SetTrigger, TriggerBreakpoint};
 use crate::types::{
-    Breakpoint, Completed, Evaluate, Evaluated, OutputTail, Paging, Phase, RemoveBreakpoint, Scope,
+    Breakpoint, Completed, Evaluate, Evaluated, Given, OutputTail, Paging, Phase, RemoveBreakpoint, Scope,
     SessionId, SessionSummary, SetBreakpoint, StopEvent, Variables, Waited,
 };
 use baton_agent_base::process::{self, Sentinel};
@@ -144,6 +145,10 @@ pub(crate) enum Command {
     Evaluate {
         evaluate: Evaluate,
         reply: Reply<Evaluated>,
+    },
+    SessionOf {
+        id: Given,
+        reply: oneshot::Sender<Option<SessionId>>,
     },
     Threads {
         session: Option<SessionId>,
@@ -276,9 +281,9 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// An engine without sessions. `prefix` makes its sessions' ids unique over all agents.
+    /// An engine without sessions. `prefix` makes its sessions' ids unique over all agents, `base` all others.
     pub(crate) fn new(
-        prefix: String,
+        (prefix, base): (String, Base),
         options: &DebuggerOptions,
         commands: mpsc::Receiver<Command>,
         published: watch::Sender<Vec<SessionSummary>>,
@@ -294,8 +299,8 @@ impl Engine {
             editor: options.editor.clone(),
             max_sessions: options.max_sessions.unwrap_or(DEFAULT_MAX_SESSIONS),
             sentinel: None,
-            breakpoints: Breakpoints::default(),
-            ids: Ids::default(),
+            breakpoints: Breakpoints::from_base(base),
+            ids: Ids::from_base(base),
             waits: Waits::default(),
             waiting: BTreeMap::new(),
             early_pauses: Vec::new(),
@@ -380,6 +385,7 @@ impl Engine {
             Command::Scopes { frame_id, reply } => self.on_scopes(frame_id, reply),
             Command::Variables { reference, paging, reply } => self.on_variables(reference, paging, reply),
             Command::Evaluate { evaluate, reply } => self.on_evaluate(evaluate, reply),
+            Command::SessionOf { id, reply } => drop(reply.send(self.session_of_id(id))),
             Command::Threads { session, reply } => self.on_list_threads(session.as_ref(), reply),
             Command::StackTrace { session, thread_id, page, reply } => {
                 self.on_stack_trace(session.as_ref(), thread_id, page, reply);

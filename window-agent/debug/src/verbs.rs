@@ -70,11 +70,12 @@ impl Debugger {
             RemoveTriggers::Trigger(trigger) => Some(trigger.describe()),
             RemoveTriggers::Kind(_) | RemoveTriggers::Of(..) | RemoveTriggers::All => None,
         };
+        let id = if let RemoveTriggers::Id(id) = which { Some(id) } else { None };
         let command = |reply| Command::RemoveTriggers { which, reply };
         let removed = self.ask_adapter("breakpoints", BREAKPOINT_TIMEOUT, command).await?;
         self.settle_editor().await;
         match what {
-            Some(what) if removed.is_empty() => Err(DebugError::NoSuchBreakpoint { what }),
+            Some(what) if removed.is_empty() => Err(self.no_breakpoint(id, what)),
             _ => Ok(removed),
         }
     }

@@ -20,6 +20,7 @@ use baton_agent_base::object::{Object, object};
 use baton_agent_base::paths;
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Launch, Wish};
+use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::{Paused, ResumeWish};
 use baton_agent_debug::types::{
     Breakpoint, Evaluate, Phase, RemoveBreakpoint, SessionId, SetBreakpoint, Start, Waited,
@@ -122,7 +123,12 @@ impl Call<'_> {
         let all = debugger.breakpoints().await;
         let wanted = arguments.breakpoint_id.trim().to_ascii_lowercase();
         let Some(found) = all.iter().find(|breakpoint| self.uuid_of(breakpoint) == wanted) else {
-            return Err(results::no_such_breakpoint(&arguments.breakpoint_id));
+            let id = Handle::Breakpoint.read_uuid(&wanted);
+            let is_of_another = id.is_some_and(|id| !id.starts_with(debugger.prefix()));
+            return Err(match is_of_another {
+                true => results::fault(DebugError::OfAnotherRun { what: format!("breakpoint {wanted}") }),
+                false => results::no_such_breakpoint(&arguments.breakpoint_id),
+            });
         };
         debugger.remove_breakpoint(RemoveBreakpoint::Id(found.id)).await.map_err(results::fault)?;
         let n_left = debugger.breakpoints().await.len();

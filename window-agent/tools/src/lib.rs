@@ -111,9 +111,22 @@ pub async fn call(
         Ok(arguments) => arguments,
         Err(error) => return refused(definition, asked, error),
     };
-    let bearing = whose::bearing(definition.toolset, name, &arguments);
+    let mut bearing = whose::bearing(definition.toolset, name, &arguments);
+    let id = whose::given_id(definition.toolset, name, &arguments);
+    let owner = match id {
+        Some(id) => window.debugger.session_of(id).await,
+        None => None,
+    };
+    if let (Bearing::Named(named), Some(id), Some(owner)) = (&bearing, id, &owner)
+        && named != owner
+    {
+        return refused(definition, asked, whose::foreign(id, named, owner));
+    }
     if let Bearing::Named(named) = &bearing {
         caller.session = Some(named.clone());
+    } else if owner.is_some() {
+        caller.session = owner;
+        bearing = Bearing::Optional;
     } else if matches!(bearing, Bearing::Unnamed | Bearing::Optional) {
         let last = caller.id.as_ref().and_then(|client| window.claims.last(client));
         let all = window.debugger.statuses().await;

@@ -13,7 +13,7 @@ use crate::{debug, quick};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::Object;
 use baton_agent_debug::types::control::Status;
-use baton_agent_debug::types::{Phase, SessionId};
+use baton_agent_debug::types::{Given, Phase, SessionId};
 use baton_proto::edge::Handle;
 
 /// Clients whose last session is remembered: more than a user has.
@@ -80,14 +80,14 @@ pub(crate) enum Bearing {
 pub(crate) fn bearing(toolset: &str, tool: &str, arguments: &Object) -> Bearing {
     let text =
         |name: &str| arguments.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-    let gives = |names: &[&str]| names.iter().any(|name| arguments.contains_key(*name));
     let unnamed = |is_named_otherwise| if is_named_otherwise { Bearing::None } else { Bearing::Unnamed };
     match toolset {
         debug::schema::TOOLSET => match (text("session"), text(debug::ACTION).unwrap_or_default()) {
             (_, "launch" | "attach" | "sessions") => Bearing::None,
             (Some(session), _) => Bearing::Named(SessionId(session.to_owned())),
             (None, "set_breakpoint" | "remove_breakpoint") => Bearing::Optional,
-            (None, _) if gives(&["frame_id", "variable_ref", "scope_id"]) => Bearing::Optional,
+            (None, "custom_request") => Bearing::Unnamed,
+            (None, _) if given_id(toolset, tool, arguments).is_some() => Bearing::Optional,
             (None, _) => Bearing::Unnamed,
         },
         quick::schemas::TOOLSET => match (tool, text(quick::schemas::SESSION)) {
@@ -96,7 +96,7 @@ pub(crate) fn bearing(toolset: &str, tool: &str, arguments: &Object) -> Bearing 
                 _,
             ) => Bearing::None,
             (_, Some(session)) => Bearing::Named(SessionId(session.to_owned())),
-            (_, None) => unnamed(gives(&["frameId"])),
+            (_, None) => unnamed(given_id(toolset, tool, arguments).is_some()),
         },
         _ => match (tool, text("session_id")) {
             (_, Some(session)) => {
@@ -107,6 +107,43 @@ pub(crate) fn bearing(toolset: &str, tool: &str, arguments: &Object) -> Bearing 
             _ => Bearing::None,
         },
     }
+}
+
+/// The frame or container of variables that a call on these arguments uses: it belongs to one session.
+pub(crate) fn given_id(toolset: &str, tool: &str, arguments: &Object) -> Option<Given> {
+    let number = |of: &Object, name: &str| of.get(name).and_then(Value::as_i64);
+    let frame = |name: &str| number(arguments, name).map(Given::Frame);
+    let reference = |name: &str| number(arguments, name).map(Given::Reference);
+    let container = || reference("variable_ref").or_else(|| reference("scope_id"));
+    match (toolset, tool) {
+        (debug::schema::TOOLSET, _) => match arguments.get(debug::ACTION).and_then(Value::as_str)? {
+            "evaluate" | "scopes" => frame("frame_id"),
+            "variables" => container(),
+            "data_breakpoint_info" => container().or_else(|| frame("frame_id")),
+            "custom_request" => {
+                let inside = arguments.get("arguments").and_then(Value::as_object);
+                let inside = |name| inside.and_then(|inside| number(inside, name));
+                let container = inside("variablesReference").filter(|reference| *reference != 0);
+                let frame = inside("frameId").map(Given::Frame).or_else(|| frame("frame_id"));
+                container.map(Given::Reference).or(frame)
+            }
+            _ => None,
+        },
+        (quick::schemas::TOOLSET, _) => frame("frameId"),
+        (_, "get_scopes" | "evaluate_expression") => frame("frame_id"),
+        (_, "get_variables") => reference("variables_reference"),
+        _ => None,
+    }
+}
+
+/// A call names one session, and what it is given is of another one.
+pub(crate) fn foreign(id: Given, named: &SessionId, owner: &SessionId) -> Fault {
+    let what = match id {
+        Given::Frame(frame_id) => format!("Frame {frame_id}"),
+        Given::Reference(reference) => format!("Variables reference {reference}"),
+    };
+    Fault::new(Kind::ForeignId, format!("{what} is of debug session {owner}, not of {named}."))
+        .hint("Omit the session, or name that one.")
 }
 
 /// The session that a call means that names none; `Ok(None)` leaves it to the engine, which takes the one that stopped
@@ -199,6 +236,8 @@ pub(crate) fn named(answer: Answer, toolset: &str, session: &SessionId) -> Answe
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn status(id: &str, owner: &str, phase: Phase) -> Status {
@@ -248,5 +287,47 @@ mod tests {
         let users = [status("1", "b", Phase::Running), status("2", "", Phase::Stopped)];
         assert_eq!(of("a", None, &users), "2");
         assert_eq!(of("a", None, &[status("1", "b", Phase::Terminated)]), "no_session");
+    }
+
+    #[test]
+    fn an_id_says_of_which_session_it_is_and_a_call_that_uses_none_is_of_ones_own() {
+        let call = |toolset: &str, tool: &str, arguments: Value| {
+            let Value::Object(arguments) = arguments else { panic!("not an object") };
+            (bearing(toolset, tool, &arguments), given_id(toolset, tool, &arguments))
+        };
+        let debug = |arguments: Value| call(debug::schema::TOOLSET, "debug", arguments);
+        let (frame, reference) = (Some(Given::Frame(7)), Some(Given::Reference(8)));
+        for (arguments, expected) in [
+            (json!({"action": "evaluate", "frame_id": 7}), (Bearing::Optional, frame)),
+            (json!({"action": "scopes", "frame_id": 7}), (Bearing::Optional, frame)),
+            (
+                json!({"action": "variables", "scope_id": 9, "variable_ref": 8}),
+                (Bearing::Optional, reference),
+            ),
+            (
+                json!({"action": "data_breakpoint_info", "scope_id": 8, "frame_id": 7}),
+                (Bearing::Optional, reference),
+            ),
+            (json!({"action": "custom_request", "arguments": {"frameId": 7}}), (Bearing::Unnamed, frame)),
+            (
+                json!({"action": "custom_request", "arguments": {"frameId": 7, "variablesReference": 8}}),
+                (Bearing::Unnamed, reference),
+            ),
+            // What takes no id is about the client's own, whatever stands beside it.
+            (json!({"action": "continue", "frame_id": 7}), (Bearing::Unnamed, None)),
+            (json!({"action": "terminate", "variable_ref": 8, "scope_id": 8}), (Bearing::Unnamed, None)),
+            (json!({"action": "evaluate"}), (Bearing::Unnamed, None)),
+        ] {
+            assert_eq!(debug(arguments.clone()), expected, "{arguments}");
+        }
+        let quick = |arguments| call(quick::schemas::TOOLSET, "debug_evaluate", arguments);
+        assert_eq!(quick(json!({"frameId": 7})), (Bearing::None, frame));
+        let named = Bearing::Named(SessionId("p".to_owned()));
+        assert_eq!(quick(json!({"frameId": 7, "sessionId": "p"})), (named, frame));
+        assert_eq!(quick(json!({})), (Bearing::Unnamed, None));
+        assert_eq!(
+            call("debugger", "get_variables", json!({"variables_reference": 8})),
+            (Bearing::None, reference)
+        );
     }
 }

@@ -606,6 +606,7 @@ mod tests {
     use tokio::sync::{mpsc, watch};
 
     use crate::editor::Editor;
+    use crate::ids::Base;
     use crate::options::DebuggerOptions;
     use baton_agent_base::shim::Shim;
 
@@ -616,7 +617,8 @@ mod tests {
         let editor = Editor::new(Shim::alone());
         let options = DebuggerOptions { editor: Some(editor.clone()), ..DebuggerOptions::default() };
         let (_commands, to_engine) = mpsc::channel(1);
-        let mut engine = Engine::new("e".to_owned(), &options, to_engine, watch::Sender::default());
+        let mut engine =
+            Engine::new(("e".to_owned(), Base::default()), &options, to_engine, watch::Sender::default());
         let session = |id: &str, parent: Option<&str>| EditorSession {
             session: id.to_owned(),
             parent: parent.map(str::to_owned),

@@ -16,7 +16,7 @@ use crate::session::capture::Captured;
 use crate::session::motion::Motion;
 use crate::types::control::{Gate, Granularity, ResumeWish, gates};
 use crate::types::triggers::TriggerKind;
-use crate::types::{Breakpoint, Phase, Resume, SessionId, StopEvent, Waited};
+use crate::types::{Breakpoint, Given, Phase, Resume, SessionId, StopEvent, Waited};
 
 impl Engine {
     pub(super) fn on_resume(&mut self, wish: ResumeWish, id: WaitId) {
@@ -404,6 +404,7 @@ impl Engine {
         match self.ids.frames.look_up(frame_id) {
             Lookup::Alive(owner, theirs) if self.is_stopped(owner.session) => Ok((owner, theirs)),
             Lookup::Alive(..) | Lookup::Stale => Err(DebugError::StaleFrame { frame_id }),
+            Lookup::OfAnotherRun => Err(DebugError::OfAnotherRun { what: format!("frame {frame_id}") }),
             Lookup::Unknown => Err(DebugError::NoSuchFrame { frame_id }),
         }
     }
@@ -412,8 +413,20 @@ impl Engine {
         match self.ids.references.look_up(reference) {
             Lookup::Alive(owner, theirs) if self.is_stopped(owner.session) => Ok((owner, theirs)),
             Lookup::Alive(..) | Lookup::Stale => Err(DebugError::StaleReference { reference }),
+            Lookup::OfAnotherRun => {
+                Err(DebugError::OfAnotherRun { what: format!("variables reference {reference}") })
+            }
             Lookup::Unknown => Err(DebugError::NoSuchReference { reference }),
         }
+    }
+
+    /// The session that an id is of which is still good.
+    pub(super) fn session_of_id(&self, id: Given) -> Option<SessionId> {
+        let found = match id {
+            Given::Frame(frame_id) => self.frame(frame_id),
+            Given::Reference(reference) => self.container(reference),
+        };
+        Some(self.sessions.get(&found.ok()?.0.session)?.id.clone())
     }
 
     fn is_stopped(&self, key: SessionKey) -> bool {
