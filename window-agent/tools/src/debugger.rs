@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use self::results::Waiting;
 use super::answer::{Answer, unknown_tool};
 use super::arguments::typed;
-use super::{programs, redact, stepping, words};
+use super::{outside, programs, redact, stepping, words};
 use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
@@ -72,7 +72,7 @@ async fn get_debugger_configurations(window: &Window) -> Result<Object, Fault> {
 
 async fn set_breakpoint(window: &Window, arguments: Object, caller: &Caller) -> Result<Object, Fault> {
     let arguments: schemas::SetBreakpoint = typed(arguments)?;
-    let path = window.workspace().resolve_file(&arguments.file_path).await?;
+    let path = outside::file(window, &arguments.file_path).await?;
     // An empty text is what some clients send for an argument they leave out.
     let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let wish = SetBreakpoint {
@@ -101,7 +101,7 @@ async fn remove_breakpoint(window: &Window, arguments: Object, caller: &Caller) 
             let path = match window.workspace().resolve_file(&location.file_path).await {
                 Ok(path) => path,
                 // A breakpoint in a file that was deleted since can still be removed.
-                Err(error) => match paths::parse(&location.file_path) {
+                Err(error) => match window.workspace().parse(&location.file_path) {
                     Ok(Given::Absolute(path)) => path,
                     _ => return Err(error),
                 },
@@ -122,7 +122,12 @@ async fn remove_breakpoint(window: &Window, arguments: Object, caller: &Caller) 
         RemoveBreakpoint::Id(id) => Some(RemoveTriggers::Id(id)),
         _ => None,
     };
-    let lines = window.debugger.remove_breakpoint(which).await;
+    let lines = window.debugger.remove_breakpoint(which.clone()).await;
+    if let (Err(DebugError::NoSuchBreakpoint { .. }), RemoveBreakpoint::Location { path, .. }) =
+        (&lines, which)
+    {
+        outside::own(window, path).await?;
+    }
     let mut removed: Vec<i64> = match (lines, trigger) {
         (Err(DebugError::NoSuchBreakpoint { .. }), Some(trigger)) => {
             let triggers = window.debugger.remove_triggers(trigger).await.map_err(fault::told)?;

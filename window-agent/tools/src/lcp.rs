@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Spoken, unknown_tool};
 use super::arguments::typed;
-use super::{programs, redact, words};
+use super::{outside, programs, redact, words};
 use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::Fault;
@@ -198,7 +198,7 @@ impl Call<'_> {
     /// The file that a client names, fuzzily; candidates are told as the toolset tells files.
     async fn resolve(&self, given: &str) -> Result<PathBuf, Fault> {
         let folders = self.folders();
-        let resolved = self.window.workspace().resolve_file(given).await;
+        let resolved = outside::file(self.window, given).await;
         resolved.map_err(|error| words::with_relative_candidates(error, &folders))
     }
 

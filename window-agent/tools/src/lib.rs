@@ -21,6 +21,7 @@ pub mod debugger;
 pub mod definition;
 pub mod fence;
 pub mod lcp;
+mod outside;
 mod programs;
 pub mod quick;
 mod redact;

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use super::arguments::given;
 use super::wire::DataBreakpointInfo;
 use super::{Call, Reply, details, fault, text};
-use crate::programs;
+use crate::{outside, programs};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::{Object, object};
 use baton_agent_base::wire::read;
+use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::{Request, gates};
 use baton_agent_debug::types::triggers::{
     Access, RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint, TriggerKind,
@@ -28,8 +29,7 @@ impl Call<'_> {
             }
             return self.set_trigger(Trigger::Function { name }).await;
         }
-        let path =
-            self.window.workspace().resolve_file(arguments.file.as_deref().unwrap_or_default()).await?;
+        let path = outside::file(self.window, arguments.file.as_deref().unwrap_or_default()).await?;
         let wish = SetBreakpoint {
             path: path.clone(),
             line: arguments.line.unwrap_or_default(),
@@ -54,7 +54,11 @@ impl Call<'_> {
             self.window.workspace().resolve_file(arguments.file.as_deref().unwrap_or_default()).await?;
         let line = arguments.line.unwrap_or_default();
         let which = RemoveBreakpoint::Location { path: path.clone(), line };
-        self.window.debugger.remove_breakpoint(which).await.map_err(|error| self.fault(error))?;
+        let removed = self.window.debugger.remove_breakpoint(which).await;
+        if matches!(removed, Err(DebugError::NoSuchBreakpoint { .. })) {
+            outside::own(self.window, path.clone()).await?;
+        }
+        removed.map_err(|error| self.fault(error))?;
         let all = self.breakpoints_of(&path).await;
         self.about_breakpoints("Breakpoint removed", &all, line).await
     }
