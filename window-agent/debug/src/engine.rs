@@ -85,6 +85,7 @@ pub(crate) enum Command {
         reply: TriggersReply,
     },
     SetExceptions {
+        owner: Option<String>,
         wishes: Option<Vec<SetTrigger>>,
         reply: TriggersReply,
     },
@@ -299,7 +300,7 @@ impl Engine {
             editor: options.editor.clone(),
             max_sessions: options.max_sessions.unwrap_or(DEFAULT_MAX_SESSIONS),
             sentinel: None,
-            breakpoints: Breakpoints::from_base(base),
+            breakpoints: Breakpoints::from_base(base, options.editor.is_some()),
             ids: Ids::from_base(base),
             waits: Waits::default(),
             waiting: BTreeMap::new(),
@@ -352,7 +353,9 @@ impl Engine {
             Command::SetTrigger { session, wish, reply } => {
                 self.on_set_trigger(session.as_ref(), wish, reply);
             }
-            Command::SetExceptions { wishes, reply } => self.on_set_exceptions(wishes, reply),
+            Command::SetExceptions { owner, wishes, reply } => {
+                self.on_set_exceptions(owner, wishes, reply);
+            }
             Command::RemoveTriggers { which, reply } => self.on_remove_triggers(&which, reply),
             Command::Triggers { reply } => drop(reply.send(self.breakpoints.triggers())),
             Command::Start { plan, name, owner, idle_limit, wait, reply } => {
@@ -595,6 +598,12 @@ impl Engine {
         let is_meant = |ended: &&mut Ended| session.is_none_or(|session| ended.status.id == *session);
         let untold = self.ended.iter_mut().rev().find(is_meant)?.untold.take()?;
         Some(untold.map(|completed| Waited::Completed(Box::new(completed))))
+    }
+
+    /// Who started the program of a session; nobody told, or the user did, when it is empty.
+    fn client_of(&self, key: SessionKey) -> &str {
+        let root = self.sessions.get(&key).and_then(|live| self.sessions.get(&live.root));
+        root.and_then(|root| root.owner.as_deref()).unwrap_or_default()
     }
 
     /// A session and its descendants, parents first.

@@ -130,9 +130,10 @@ impl Debugger {
         match asked {
             Ok(breakpoint) => breakpoint,
             Err(_) => {
-                let place = |known: &Breakpoint| (known.path.clone(), known.line, known.column);
-                let is_ours =
-                    |known: &Breakpoint| place(known) == (wish.path.clone(), wish.line, wish.column);
+                let is_ours = |known: &Breakpoint| {
+                    (&known.path, known.line, known.column) == (&wish.path, wish.line, wish.column)
+                        && self.concerns(&known.owner, wish.owner.as_deref().unwrap_or_default())
+                };
                 self.breakpoints().await.into_iter().find(is_ours).ok_or(DebugError::ShuttingDown)
             }
         }
@@ -141,6 +142,11 @@ impl Debugger {
     /// Whether an editor does the debugging.
     pub fn has_editor(&self) -> bool {
         self.options.editor.is_some()
+    }
+
+    /// Whether a breakpoint of this owner stops the programs of this client: those in an editor stop everybody's.
+    pub fn concerns(&self, owner: &Option<String>, client: &str) -> bool {
+        self.has_editor() || owner.as_deref().is_none_or(|owner| owner == client)
     }
 
     /// The user started a session in the editor: clients may look at it, and go on with it.
@@ -172,7 +178,7 @@ impl Debugger {
     pub async fn remove_breakpoint(&self, which: RemoveBreakpoint) -> Result<Vec<Breakpoint>, DebugError> {
         let what = match &which {
             RemoveBreakpoint::Id(id) => Some(format!("with id {id}")),
-            RemoveBreakpoint::Location { path, line } => Some(location(path, *line)),
+            RemoveBreakpoint::Location { path, line, .. } => Some(location(path, *line)),
             RemoveBreakpoint::Of(_) | RemoveBreakpoint::All => None,
         };
         let id = if let RemoveBreakpoint::Id(id) = which { Some(id) } else { None };

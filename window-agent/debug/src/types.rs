@@ -69,6 +69,8 @@ pub enum RemoveBreakpoint {
         path: PathBuf,
         /// 1-based; the line it was asked for, or the one it moved to.
         line: u32,
+        /// Only those that stop this client's programs.
+        owner: Option<String>,
     },
     /// All that were set first on behalf of this owner.
     Of(Option<String>),

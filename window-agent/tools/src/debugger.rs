@@ -43,7 +43,7 @@ pub async fn call(window: &Window, tool: &str, arguments: Object, caller: Caller
         "get_debugger_configurations" => get_debugger_configurations(window).await,
         "set_breakpoint" => set_breakpoint(window, arguments, &caller).await,
         "remove_breakpoint" => remove_breakpoint(window, arguments, &caller).await,
-        "get_breakpoints" => get_breakpoints(window).await,
+        "get_breakpoints" => get_breakpoints(window, &caller).await,
         // The engine's futures are large; on the heap they do not weigh on every other call.
         "start_debugging" => Box::pin(start_debugging(window, arguments, caller)).await,
         "continue_debugging" => Box::pin(continue_debugging(window, arguments, caller)).await,
@@ -106,7 +106,7 @@ async fn remove_breakpoint(window: &Window, arguments: Object, caller: &Caller) 
                     _ => return Err(error),
                 },
             };
-            RemoveBreakpoint::Location { path, line: location.line_number }
+            RemoveBreakpoint::Location { path, line: location.line_number, owner: caller.owner() }
         }
         (None, None, Some(_)) => RemoveBreakpoint::Of(caller.owner()),
         _ => {
@@ -176,8 +176,11 @@ async fn of_others(window: &Window) -> Vec<String> {
     all.map(|(id, owner, place)| format!("{id} ({}, {place})", whose(owner))).collect()
 }
 
-async fn get_breakpoints(window: &Window) -> Result<Object, Fault> {
-    let breakpoints = programs::with_changes(window, window.debugger.breakpoints().await).await;
+async fn get_breakpoints(window: &Window, caller: &Caller) -> Result<Object, Fault> {
+    let mut breakpoints = programs::with_changes(window, window.debugger.breakpoints().await).await;
+    for known in breakpoints.iter_mut().filter(|known| !caller.is_stopped_by(window, &known.owner)) {
+        known.message = Some("another client's: it stops that client's programs only".to_owned());
+    }
     let entries: Vec<Object> = breakpoints.iter().map(results::breakpoint).collect();
     let mut answer = success();
     answer.insert("timestamp".to_owned(), results::timestamp(Timestamp::now()));

@@ -89,7 +89,7 @@ impl Call<'_> {
         let start = debugger.configure(&wish).await.map_err(results::fault)?;
         let start = Start { idle_limit: Some(IDLE), owner: self.caller.id.clone(), ..start };
         let waited = debugger.start(start, self.wait(LAUNCH)).await.map_err(results::fault)?;
-        let n_breakpoints = debugger.breakpoints().await.len();
+        let n_breakpoints = programs::breakpoints_of(self.window, &self.caller).await.len();
         results::launched(waited, n_breakpoints, &self.folders())
     }
 
@@ -131,7 +131,7 @@ impl Call<'_> {
             });
         };
         debugger.remove_breakpoint(RemoveBreakpoint::Id(found.id)).await.map_err(results::fault)?;
-        let n_left = debugger.breakpoints().await.len();
+        let n_left = programs::breakpoints_of(self.window, &self.caller).await.len();
         Ok(object(json!({"success": true, "remaining_breakpoints": n_left})))
     }
 

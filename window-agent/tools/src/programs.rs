@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::outside;
+use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config;
 use baton_agent_base::object::Object;
 use baton_agent_base::paths::Given;
+use baton_agent_debug::types::triggers::TriggerBreakpoint;
 use baton_agent_debug::types::{Breakpoint, Phase, SessionId, Start};
 
 /// Waits until a session that is being started runs, or did not come to it: before that nothing can be paused.
@@ -41,6 +43,20 @@ pub(super) async fn with_changes(window: &Window, mut all: Vec<Breakpoint>) -> V
             breakpoint.message = Some(message.map_or(note.clone(), |message| format!("{message}; {note}")));
         }
     }
+    all
+}
+
+/// The breakpoints on lines that stop this client's programs.
+pub(super) async fn breakpoints_of(window: &Window, caller: &Caller) -> Vec<Breakpoint> {
+    let mut all = window.debugger.breakpoints().await;
+    all.retain(|known| caller.is_stopped_by(window, &known.owner));
+    all
+}
+
+/// The same for all others.
+pub(super) async fn triggers_of(window: &Window, caller: &Caller) -> Vec<TriggerBreakpoint> {
+    let mut all = window.debugger.triggers().await;
+    all.retain(|known| caller.is_stopped_by(window, &known.owner));
     all
 }
 

@@ -169,7 +169,11 @@ impl Call<'_> {
                 _ => return Err(error),
             },
         };
-        let which = RemoveBreakpoint::Location { path: path.clone(), line: arguments.line };
+        let which = RemoveBreakpoint::Location {
+            path: path.clone(),
+            line: arguments.line,
+            owner: self.caller.owner(),
+        };
         let removed = self.window.debugger.remove_breakpoint(which).await;
         if matches!(removed, Err(DebugError::NoSuchBreakpoint { .. })) {
             outside::own(self.window, path).await?;
@@ -179,7 +183,7 @@ impl Call<'_> {
     }
 
     async fn list_breakpoints(&self) -> Result<Told, Fault> {
-        let all = self.window.debugger.breakpoints().await;
+        let all = programs::breakpoints_of(self.window, &self.caller).await;
         Ok(Told::List { list: all.iter().map(results::breakpoint).collect(), omitted: 0, note: None })
     }
 

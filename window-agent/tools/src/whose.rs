@@ -1,14 +1,13 @@
 //! Which debug session a call means that names none, when several clients debug in one window: the client's own,
 //! never another's. No IO, no clock.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
+use crate::window::Window;
 use crate::{debug, quick};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::Object;
@@ -16,8 +15,6 @@ use baton_agent_debug::types::control::Status;
 use baton_agent_debug::types::{Given, Phase, SessionId};
 use baton_proto::edge::Handle;
 
-/// Clients whose last session is remembered: more than a user has.
-const MAX_CLIENTS: usize = 64;
 /// Sessions that a refusal lists.
 const MAX_LISTED: usize = 8;
 
@@ -39,27 +36,10 @@ impl Caller {
     pub(crate) fn owner(&self) -> Option<String> {
         Some(self.id.clone().unwrap_or_default())
     }
-}
 
-/// Which session each client was last about, the latest one last.
-#[derive(Debug, Default)]
-pub struct Claims(Mutex<VecDeque<(String, SessionId)>>);
-
-impl Claims {
-    /// A call of this client was about this session.
-    pub(crate) fn note(&self, client: &str, session: SessionId) {
-        let mut claims = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        claims.retain(|(known, _)| known != client);
-        claims.push_back((client.to_owned(), session));
-        if claims.len() > MAX_CLIENTS {
-            claims.pop_front();
-        }
-    }
-
-    /// The session that a client was last about.
-    pub(crate) fn last(&self, client: &str) -> Option<SessionId> {
-        let claims = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        claims.iter().find(|(known, _)| known == client).map(|(_, session)| session.clone())
+    /// Whether its programs stop at the breakpoints of this owner.
+    pub(crate) fn is_stopped_by(&self, window: &Window, owner: &Option<String>) -> bool {
+        window.debugger.concerns(owner, self.id.as_deref().unwrap_or_default())
     }
 }
 
@@ -86,6 +66,9 @@ pub(crate) fn bearing(toolset: &str, tool: &str, arguments: &Object) -> Bearing 
             (_, "launch" | "attach" | "sessions") => Bearing::None,
             (Some(session), _) => Bearing::Named(SessionId(session.to_owned())),
             (None, "set_breakpoint" | "remove_breakpoint") => Bearing::Optional,
+            (None, "custom_request") if text("command") == Some("setExceptionBreakpoints") => {
+                Bearing::Optional
+            }
             (None, "custom_request") => Bearing::Unnamed,
             (None, _) if given_id(toolset, tool, arguments).is_some() => Bearing::Optional,
             (None, _) => Bearing::Unnamed,
@@ -312,6 +295,11 @@ mod tests {
             (
                 json!({"action": "custom_request", "arguments": {"frameId": 7, "variablesReference": 8}}),
                 (Bearing::Unnamed, reference),
+            ),
+            // It is about all sessions, also those to come.
+            (
+                json!({"action": "custom_request", "command": "setExceptionBreakpoints"}),
+                (Bearing::Optional, None),
             ),
             // What takes no id is about the client's own, whatever stands beside it.
             (json!({"action": "continue", "frame_id": 7}), (Bearing::Unnamed, None)),

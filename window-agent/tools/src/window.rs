@@ -13,8 +13,8 @@ use baton_proto::ids::{Term, WindowId};
 use serde_json::{Value, json};
 
 use crate::calls::Calls;
+use crate::claims::Claims;
 use crate::fence::{Fence, Refusal};
-use crate::whose::Claims;
 use baton_agent_base::object::Object;
 use baton_agent_base::paths;
 use baton_agent_base::workspace::Workspace;

@@ -61,9 +61,9 @@ impl Call<'_> {
 
     /// Whether anything was set that will stop a program.
     async fn has_breakpoints(&self) -> bool {
-        let debugger = &self.window.debugger;
-        debugger.breakpoints().await.iter().any(|breakpoint| breakpoint.log_message.is_none())
-            || !debugger.triggers().await.is_empty()
+        let lines = programs::breakpoints_of(self.window, &self.caller).await;
+        lines.iter().any(|breakpoint| breakpoint.log_message.is_none())
+            || !programs::triggers_of(self.window, &self.caller).await.is_empty()
     }
 
     pub(super) async fn attach(&self) -> Result<Reply, Fault> {
