@@ -17,7 +17,8 @@ use tokio::sync::{Notify, oneshot};
 use tracing::{debug, warn};
 
 use super::types::{ChangeKind, FileChange};
-use baton_agent_base::walk::{is_made, walk, walk_ignored_too};
+use baton_agent_base::trees::Trees;
+use baton_agent_base::walk::{is_made, walk_hidden_too, walk_ignored_too};
 
 /// Folders that are watched; inotify's usual limit is several times as high, and others need some too.
 const MAX_WATCHED: usize = 20_000;
@@ -130,7 +131,7 @@ impl Watch {
     /// Watches all folders below, and notes files that are new or changed; the first time those that changed since.
     fn walk(&self, folders: &[PathBuf], since: Option<SystemTime>) {
         let mut watched = HashSet::new();
-        for entry in walk(folders, &self.folders) {
+        for entry in walk_hidden_too(folders, &self.folders) {
             if is_folder(&entry) {
                 let is_watched = watched.len() < MAX_WATCHED && self.watch(entry.path());
                 if !is_watched && entry.path().exists() && !self.is_partial.swap(true, Ordering::Relaxed) {
@@ -191,13 +192,23 @@ impl Watch {
             let _ = tokio::task::spawn_blocking(move || watch.look(&new_folders, looks_everywhere)).await;
         }
         let changes = std::mem::take(&mut self.shared.state().changes);
+        // A folder may have become the top of another tree since it is watched.
+        let mut trees = Trees::new(self.folders.iter().cloned());
+        let changes = changes.into_iter().filter(|(path, _)| trees.other(path).is_none());
         // A folder that went and came back is no loss: servers told so forget what is in it.
-        changes.into_iter().filter(|(path, kind)| *kind != ChangeKind::Deleted || !path.is_dir()).collect()
+        changes.filter(|(path, kind)| *kind != ChangeKind::Deleted || !path.is_dir()).collect()
+    }
+
+    /// Whether all changes of a file are told.
+    pub fn has(&self, file: &Path) -> bool {
+        self.shared.state().files.contains_key(file)
     }
 
     fn look(&self, new_folders: &[PathBuf], everywhere: bool) {
         // What is in a new folder came before the folder was watched. One that a tool has made is none of ours.
-        let new: Vec<PathBuf> = new_folders.iter().filter(|folder| !is_made(folder)).cloned().collect();
+        let mut trees = Trees::new(self.folders.iter().cloned());
+        let is_ours = |folder: &&PathBuf| !is_made(folder) && trees.other(folder).is_none();
+        let new: Vec<PathBuf> = new_folders.iter().filter(is_ours).cloned().collect();
         self.walk(&new, None);
         if !everywhere {
             return;
@@ -332,6 +343,16 @@ mod tests {
         std::fs::create_dir(root.join(".hidden")).unwrap();
         std::fs::write(root.join("more/node_modules/y/z.js"), "").unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Created .hidden", "Created more"]);
+        // Servers read what is hidden, too, and what is in it.
+        std::fs::write(root.join(".hidden/x.py"), "").unwrap();
+        assert_eq!(names(&root, watch.changes().await), ["Created .hidden/x.py"]);
+        assert!(watch.has(&root.join(".hidden/x.py")) && !watch.has(&root.join("more/node_modules/y/z.js")));
+        // Another tree is left out, also when it came to be one while it was watched.
+        std::fs::create_dir_all(root.join("tree/.git")).unwrap();
+        std::fs::write(root.join("tree/x.py"), "").unwrap();
+        std::fs::write(root.join("more/.git"), "").unwrap();
+        std::fs::write(root.join("more/x.py"), "").unwrap();
+        assert_eq!(names(&root, watch.changes().await), [""; 0]);
         watch.is_partial.store(true, Ordering::Relaxed);
         std::fs::write(root.join("out/z.py"), "22").unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Changed out/z.py"], "looked at, too");

@@ -1,6 +1,6 @@
 //! What all parts of the agent share about its window.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -16,6 +16,7 @@ use crate::calls::Calls;
 use crate::fence::{Fence, Refusal};
 use crate::whose::Claims;
 use baton_agent_base::object::Object;
+use baton_agent_base::trees::{Trees, Whose};
 use baton_agent_base::workspace::Workspace;
 use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::Places;
@@ -150,9 +151,12 @@ impl Window {
     pub async fn owner_of(&self, path: &Path) -> Option<Owner> {
         let mut connection = find(self.home.get()?).await.ok()?;
         let status = connection.status().await.ok()?;
-        let has = |folder: &String| path.starts_with(folder);
+        let has = |folders: &[String]| {
+            let mut trees = Trees::new(folders.iter().map(PathBuf::from));
+            matches!(trees.whose(path), Whose::Own(_))
+        };
         let others = status.windows.into_iter().filter(|other| other.id != self.id);
-        let owner = others.into_iter().find(|other| other.folders.iter().any(has))?;
+        let owner = others.into_iter().find(|other| has(&other.folders))?;
         let settings = connection.settings().await.ok();
         let is_routed = settings.is_some_and(|settings| settings.routing == Routing::Any);
         Some(Owner { name: owner.name, url: format!("{}/windows/{}", status.url, owner.id), is_routed })
