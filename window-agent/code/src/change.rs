@@ -420,3 +420,18 @@ fn edit_error(problem: EditProblem) -> Fault {
     let sentence: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
     Fault::new(kind, format!("{sentence}; nothing was changed.")).hint(hint)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_another_tree_in_it_is_not_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        std::fs::write(folder.path().join("a/x"), "").unwrap();
+        assert_eq!(files_below(folder.path(), 9).unwrap(), [folder.path().join("a/x")]);
+        std::fs::write(folder.path().join("a/b/.git"), "").unwrap();
+        assert_eq!(files_below(folder.path(), 9).unwrap_err().kind, Kind::UnsupportedEdit);
+    }
+}
