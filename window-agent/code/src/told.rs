@@ -71,19 +71,22 @@ impl CodeIndex {
         since: Since,
         deadline: Instant,
     ) -> Result<(Answered, Freshness, Vec<Snapshot>), Fault> {
-        for _ in 0..MAX_AGAIN {
+        let mut n_again = 0;
+        loop {
             let (answered, freshness) = ask_settled(server, ask.clone(), deadline).await?;
             let told = files_of(&answered.result);
             let unsure = self.unsure(workspace, server, told, &ask.show, since, deadline).await?;
-            if unsure.is_empty() {
-                return Ok((answered, freshness, ask.show));
+            match unsure.is_empty() {
+                true => return Ok((answered, freshness, ask.show)),
+                false if n_again == MAX_AGAIN => {
+                    return Ok((answered, freshness.and(Freshness::Stale), ask.show));
+                }
+                false => n_again += 1,
             }
             self.show(server, &unsure, deadline).await?;
             ask.show.retain(|shown| unsure.iter().all(|other| other.path != shown.path));
             ask.show.extend(unsure);
         }
-        let (answered, freshness) = ask_settled(server, ask.clone(), deadline).await?;
-        Ok((answered, freshness.and(Freshness::Stale), ask.show))
     }
 
     /// Shows files to a server as they are.
@@ -148,10 +151,17 @@ impl Ground {
         if !path.exists() || self.trees.other(path).is_some() {
             return false;
         }
-        let is_watched = self.watch.as_ref().is_some_and(|watch| watch.has(path));
-        let told_until = Some(self.since).filter(|_| is_watched).max(self.started);
-        told_until.zip(changed_at(path)).is_none_or(|(until, changed)| changed + CLOCK_STEP >= until)
+        if self.watch.as_ref().is_some_and(|watch| watch.has(path)) {
+            let is_told = self.watch.as_ref().is_some_and(|watch| watch.has_told(path));
+            return !is_told || modified_at(path).is_none_or(|changed| changed >= self.since);
+        }
+        let started = self.started.zip(changed_at(path));
+        started.is_none_or(|(started, changed)| changed + CLOCK_STEP >= started)
     }
+}
+
+fn modified_at(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).ok()?.modified().ok()
 }
 
 /// When a file was last changed or moved.

@@ -204,6 +204,13 @@ impl Watch {
         self.shared.state().files.contains_key(file)
     }
 
+    /// Whether a file is as it was told last.
+    pub fn has_told(&self, file: &Path) -> bool {
+        let now = seen(std::fs::metadata(file));
+        let state = self.shared.state();
+        state.files.get(file) == Some(&now) && !state.changes.contains_key(file)
+    }
+
     fn look(&self, new_folders: &[PathBuf], everywhere: bool) {
         // What is in a new folder came before the folder was watched. One that a tool has made is none of ours.
         let mut trees = Trees::new(self.folders.iter().cloned());
@@ -347,6 +354,10 @@ mod tests {
         std::fs::write(root.join(".hidden/x.py"), "").unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Created .hidden/x.py"]);
         assert!(watch.has(&root.join(".hidden/x.py")) && !watch.has(&root.join("more/node_modules/y/z.js")));
+        assert!(watch.has_told(&root.join(".hidden/x.py")));
+        std::fs::write(root.join(".hidden/x.py"), "1").unwrap();
+        assert!(!watch.has_told(&root.join(".hidden/x.py")));
+        assert_eq!(names(&root, watch.changes().await), ["Changed .hidden/x.py"]);
         // Another tree is left out, also when it came to be one while it was watched.
         std::fs::create_dir_all(root.join("tree/.git")).unwrap();
         std::fs::write(root.join("tree/x.py"), "").unwrap();
