@@ -34,6 +34,8 @@ pub struct Trees {
     /// See [`Trees::about`].
     base: Option<PathBuf>,
     tops: HashMap<PathBuf, bool>,
+    /// What [`Trees::other`] found.
+    others: HashMap<PathBuf, Option<PathBuf>>,
 }
 
 impl Trees {
@@ -41,7 +43,7 @@ impl Trees {
     pub fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut folders: Vec<PathBuf> = folders.into_iter().collect();
         folders.sort_by_key(|folder| folder.components().count());
-        Self { folders, base: None, tops: HashMap::new() }
+        Self { folders, base: None, tops: HashMap::new(), others: HashMap::new() }
     }
 
     /// For a question about a file of one folder: another tree inside of it is another one for this question even
@@ -70,11 +72,16 @@ impl Trees {
 
     /// The top of the other tree that a path is in, whatever links lead there.
     pub fn other(&mut self, path: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.others.get(path) {
+            return known.clone();
+        }
         let real = real(path).filter(|real| real != path);
-        std::iter::once(path.to_owned()).chain(real).find_map(|path| match self.whose(&path) {
+        let other = std::iter::once(path.to_owned()).chain(real).find_map(|path| match self.whose(&path) {
             Whose::Other(top) => Some(top),
             Whose::Own(_) | Whose::Outside => None,
-        })
+        });
+        self.others.insert(path.to_owned(), other.clone());
+        other
     }
 
     fn top_below(&mut self, folder: &Path, path: &Path) -> Option<PathBuf> {

@@ -77,7 +77,11 @@ impl CodeIndex {
             }
         }
         let mut trees = workspace.trees().about(&outline.subject.folder);
-        found.retain(|place| lsp::path(&place.uri).is_some_and(|path| trees.other(&path).is_none()));
+        let looked = tokio::task::spawn_blocking(move || {
+            found.retain(|place| lsp::path(&place.uri).is_some_and(|path| trees.other(&path).is_none()));
+            found
+        });
+        let mut found = looked.await.map_err(|_| closing())?;
         let encoding = answered.agreed.encoding;
         let note = self.what_is_not_searched(&server);
         if let Some(spec) = self.spec_of(&server).filter(|spec| spec.leaves_out_references) {

@@ -17,13 +17,14 @@ use tokio::sync::{Notify, oneshot};
 use tracing::{debug, warn};
 
 use super::types::{ChangeKind, FileChange};
-use baton_agent_base::trees::Trees;
-use baton_agent_base::walk::{is_made, walk_hidden_too, walk_ignored_too};
+use baton_agent_base::trees::{Trees, Whose};
+use baton_agent_base::walk::{is_made, walk, walk_hidden_too, walk_ignored_too};
 
 /// Folders that are watched; inotify's usual limit is several times as high, and others need some too.
 const MAX_WATCHED: usize = 20_000;
-/// Folders that `.gitignore` names and that are watched nevertheless; what a build leaves behind has more.
-const MAX_IGNORED: usize = 2_000;
+/// Folders that are hidden, or that `.gitignore` names, and that are watched nevertheless; what a build leaves behind
+/// has more.
+const MAX_MORE: usize = 2_000;
 /// How long the kernel may take to tell of a change.
 const BARRIER_LIMIT: Duration = Duration::from_secs(1);
 /// Files change while the folders are walked; so much is looked back.
@@ -131,7 +132,7 @@ impl Watch {
     /// Watches all folders below, and notes files that are new or changed; the first time those that changed since.
     fn walk(&self, folders: &[PathBuf], since: Option<SystemTime>) {
         let mut watched = HashSet::new();
-        for entry in walk_hidden_too(folders, &self.folders) {
+        for entry in walk(folders, &self.folders) {
             if is_folder(&entry) {
                 let is_watched = watched.len() < MAX_WATCHED && self.watch(entry.path());
                 if !is_watched && entry.path().exists() && !self.is_partial.swap(true, Ordering::Relaxed) {
@@ -142,14 +143,25 @@ impl Watch {
                 self.note_if_changed(entry, since);
             }
         }
-        // Sources can be made, too, and others use them.
-        let mut n_ignored = 0;
-        for entry in walk_ignored_too(folders, &self.folders) {
+        // Some servers take what is hidden for sources; and sources can be made, too, and others use them.
+        self.watch_some(walk_hidden_too(folders, &self.folders), &watched, since);
+        self.watch_some(walk_ignored_too(folders, &self.folders), &watched, since);
+    }
+
+    /// Watches further folders, but not too many of them.
+    fn watch_some(
+        &self,
+        entries: impl Iterator<Item = DirEntry>,
+        watched: &HashSet<PathBuf>,
+        since: Option<SystemTime>,
+    ) {
+        let mut n_more = 0;
+        for entry in entries {
             if !is_folder(&entry) {
                 self.note_if_changed(entry, since);
             } else if !watched.contains(entry.path()) {
-                n_ignored += 1;
-                if n_ignored > MAX_IGNORED || !self.watch(entry.path()) {
+                n_more += 1;
+                if n_more > MAX_MORE || !self.watch(entry.path()) {
                     break;
                 }
             }
@@ -194,7 +206,8 @@ impl Watch {
         let changes = std::mem::take(&mut self.shared.state().changes);
         // A folder may have become the top of another tree since it is watched.
         let mut trees = Trees::new(self.folders.iter().cloned());
-        let changes = changes.into_iter().filter(|(path, _)| trees.other(path).is_none());
+        let mut is_ours = |path: &Path| !matches!(trees.whose(path), Whose::Other(_));
+        let changes = changes.into_iter().filter(move |(path, _)| is_ours(path));
         // A folder that went and came back is no loss: servers told so forget what is in it.
         changes.filter(|(path, kind)| *kind != ChangeKind::Deleted || !path.is_dir()).collect()
     }
@@ -214,7 +227,7 @@ impl Watch {
     fn look(&self, new_folders: &[PathBuf], everywhere: bool) {
         // What is in a new folder came before the folder was watched. One that a tool has made is none of ours.
         let mut trees = Trees::new(self.folders.iter().cloned());
-        let is_ours = |folder: &&PathBuf| !is_made(folder) && trees.other(folder).is_none();
+        let is_ours = |folder: &&PathBuf| !is_made(folder) && !matches!(trees.whose(folder), Whose::Other(_));
         let new: Vec<PathBuf> = new_folders.iter().filter(is_ours).cloned().collect();
         self.walk(&new, None);
         if !everywhere {
