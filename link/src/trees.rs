@@ -2,23 +2,28 @@
 
 use std::path::{Path, PathBuf};
 
-/// The root of the tree that `folder` is in: the nearest folder, itself or above, that holds a `.git` (a repository, a
-/// worktree, a submodule) or is a bare repository. The user's home folder and the root of the disk are no tree, whatever
-/// they hold: they are where desktop applications are started.
+/// A folder with it, whether a folder or a file, is the top of a tree.
+const GIT: &str = ".git";
+
+/// Whether a folder is the top of a tree: of a repository, a worktree, a submodule, or a repository without files of its
+/// own, as servers have them.
+pub fn is_top(folder: &Path) -> bool {
+    let is_bare =
+        || folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir();
+    let is_git = folder.file_name().is_some_and(|name| name == GIT);
+    !is_git && (folder.join(GIT).symlink_metadata().is_ok() || is_bare())
+}
+
+/// The root of the tree that `folder` is in: the nearest top, itself or above. The user's home folder and what is above
+/// it are no tree, whatever they hold: they are where desktop applications are started.
 pub fn root_of(folder: &Path) -> Option<PathBuf> {
-    let is_root = |folder: &&Path| !is_nowhere(folder) && (folder.join(".git").exists() || is_bare(folder));
-    folder.ancestors().find(is_root).map(Path::to_owned)
+    folder.ancestors().find(|above| !is_nowhere(above) && is_top(above)).map(Path::to_owned)
 }
 
 /// Whether a program that was started in `folder` was started nowhere in particular: the root of the disk, the home folder,
 /// or one above it.
 pub fn is_nowhere(folder: &Path) -> bool {
     folder.parent().is_none() || std::env::home_dir().is_some_and(|home| home.starts_with(folder))
-}
-
-/// A repository without files of its own, as servers have them.
-fn is_bare(folder: &Path) -> bool {
-    folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
 }
 
 #[cfg(test)]
@@ -45,6 +50,7 @@ mod tests {
         };
         assert_eq!(found("repo").as_deref(), Some("repo"));
         assert_eq!(found("repo/src/deep").as_deref(), Some("repo"));
+        assert_eq!(found("repo/.git").as_deref(), Some("repo"), "it is no bare repository");
         assert_eq!(found("repo/worktree/src").as_deref(), Some("repo/worktree"));
         assert_eq!(found("bare.git/refs/heads").as_deref(), Some("bare.git"));
         assert_eq!(found("repo/src/gone/away").as_deref(), Some("repo"), "a folder that was deleted");

@@ -358,7 +358,7 @@ impl Election {
         self.seats.insert(id.clone(), seat);
         self.is_dirty = true;
         self.notice_lost_state(now, highest);
-        self.learn_term(highest);
+        self.learn_term(id, highest);
         let returned_run =
             is_same_run || departed.is_some_and(|gone| gone.incarnation == self.incarnation_of(id));
         self.place_registered(

@@ -94,7 +94,9 @@ pub fn is_of_stand(window: &Window, stand: &Stand) -> bool {
 fn fit(window: &Window, folder: &str, stand: &Stand) -> Option<Fit> {
     let is_within = |root: &Option<String>| root.as_ref().is_none_or(|root| contains(root, folder));
     let is_holding = contains(folder, &stand.folder);
-    if !(is_within(&stand.tree) && is_within(&stand.bound)) {
+    // A folder that is in no tree itself has the trees in it.
+    let has_trees = is_holding && !window.trees.contains_key(folder);
+    if !((is_within(&stand.tree) || has_trees) && is_within(&stand.bound)) {
         return None;
     }
     if is_holding {
@@ -169,7 +171,7 @@ mod tests {
     #[test]
     fn the_nearest_tree_decides() {
         let roster =
-            roster(&[("live", "/other", ""), ("repo", "/src/repo", "/src/repo"), ("a", "/srcs", "")]);
+            roster(&[("live", "/other", ""), ("repo", "/src/repo", "/src/repo"), ("work", "/work", "")]);
         for (folder, tree, expected) in [
             ("/src/repo", "/src/repo", "repo by /src/repo"),
             ("/src/repo/deep/", "/src/repo", "repo by /src/repo"),
@@ -178,6 +180,8 @@ mod tests {
             ("/src/repo/wt/deep", "/src/repo/wt", "nobody"),
             ("/src/wt", "/src/wt", "nobody"),
             ("/src/repository", "", "nobody"),
+            // A window on a folder of repositories.
+            ("/work/one/deep", "/work/one", "work by /work"),
             ("/elsewhere", "", "nobody"),
             // Above the only window that fits.
             ("/src", "", "repo by /src/repo"),

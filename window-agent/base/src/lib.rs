@@ -11,6 +11,7 @@
 //! | [`names`] | CORE: which names are like one that does not exist |
 //! | [`paths`], [`launch_config`] | CORE: what a path or a configuration means |
 //! | [`workspace`], [`walk`] | the window's folders on disk: files, launch.json, settings |
+//! | [`trees`] | which tree of sources a path is of: a window's own, or another one inside of it |
 //! | [`process`] | the only file that spawns children |
 //! | [`rustup`] | what stands behind the names that rustup puts on the search path |
 //! | [`framing`], [`pipe`] | CORE: `Content-Length` framing; a connection that speaks in it |
@@ -28,6 +29,7 @@ pub mod pipe;
 pub mod process;
 pub mod rustup;
 pub mod shim;
+pub mod trees;
 pub mod walk;
 pub mod wire;
 pub mod workspace;

@@ -12,6 +12,7 @@ use crate::launch_config::{self, LaunchFile, LaunchProblem, env_file};
 use crate::names;
 use crate::object::Object;
 use crate::paths::{self, Fit, Given, Remote};
+use crate::trees::Trees;
 use crate::walk::walk;
 
 /// Most files a search looks at.
@@ -102,6 +103,11 @@ impl Workspace {
     /// The folders.
     pub fn folders(&self) -> &[Folder] {
         &self.folders
+    }
+
+    /// The trees of the folders, as they are now.
+    pub fn trees(&self) -> Trees {
+        Trees::new(self.folders.iter().map(|folder| folder.path.clone()))
     }
 
     /// The absolute folders, as the coordinator is told them: without those that it would refuse the window for.

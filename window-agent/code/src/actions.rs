@@ -6,15 +6,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::change::{Change, planned};
+use super::change::{Change, changes, planned};
 use super::complete::resolve;
 use super::diagnostics::problems_of;
 use super::edits::{self, Step};
 use super::lsp::answers::{CodeAction, Command, Valued};
 use super::lsp::lenient::{Kept, Or, list};
 use super::lsp::{self, Diagnostic, Position, Range};
+use super::server::documents::Snapshot;
 use super::server::{Agreed, Ask, Server};
 use super::text::{Encoding, Text};
+use super::told::{self, MAX_AGAIN, Since};
 use super::types::{Action, Freshness, Offers, Subject};
 use super::{CodeIndex, closing, server_error};
 use baton_agent_base::fault::{Fault, Kind};
@@ -54,7 +56,7 @@ impl CodeIndex {
         deadline: Instant,
     ) -> Result<Offers, Fault> {
         let offered = self.offered(workspace, lines, deadline).await?;
-        let all = offered.all.iter().map(|action| told(action)).collect();
+        let all = offered.all.iter().map(|action| to_action(action)).collect();
         Ok(Offers { all, server: offered.server.name, freshness: offered.freshness })
     }
 
@@ -66,32 +68,30 @@ impl CodeIndex {
         title: &str,
         deadline: Instant,
     ) -> Result<Change, Fault> {
-        let offered = self.offered(workspace, lines, deadline).await?;
-        let titles = || -> Vec<&str> { offered.all.iter().map(|action| action.title.as_str()).collect() };
-        let wanted = title.trim().to_lowercase();
-        let is_exact = |action: &&Kept<CodeAction>| action.title.to_lowercase() == wanted;
-        let holds = |action: &&Kept<CodeAction>| action.title.to_lowercase().contains(&wanted);
-        let mut found: Vec<_> = offered.all.iter().filter(is_exact).take(1).collect();
-        if found.is_empty() {
-            found = offered.all.iter().filter(holds).collect();
+        let since = Since::now();
+        let mut shown: Vec<Snapshot> = Vec::new();
+        for _ in 0..MAX_AGAIN {
+            let offered = self.offered(workspace, lines, deadline).await?;
+            let action = chosen(&offered, title)?;
+            let (edit, made) = edit_of(&offered, action, deadline).await?;
+            let told = told::files_of(&edit);
+            let plan = planned(workspace, &offered.subject, &edit, made, offered.agreed.encoding).await?;
+            if plan.is_empty() {
+                let message = format!("{} changes no file.", action.title);
+                return Err(Fault::new(Kind::NothingToChange, message).hint("Choose another action."));
+            }
+            shown.retain(|known| known.path != offered.subject.snapshot.path);
+            let known: Vec<Snapshot> = offered.subject.shown().into_iter().chain(shown.clone()).collect();
+            let unsure = self.unsure(workspace, &offered.server, told, &known, since, deadline).await?;
+            if unsure.is_empty() {
+                return Ok(Change::new(action.title.clone(), plan, offered.subject.view.unsaved));
+            }
+            // What the server may know otherwise it is shown before it is asked again.
+            self.show(&offered.server, &unsure, deadline).await?;
+            shown.retain(|known| unsure.iter().all(|other| other.path != known.path));
+            shown.extend(unsure);
         }
-        let [action] = found[..] else {
-            let (kind, message) = match found.is_empty() {
-                true => (Kind::ActionNotFound, format!("Nothing like {title:?} is offered for these lines.")),
-                false => {
-                    (Kind::AmbiguousAction, format!("{title:?} could be any of {} actions.", found.len()))
-                }
-            };
-            let error = Fault::new(kind, message).hint("Use the whole title of one of the candidates.");
-            return Err(error.detail("candidates", titles()));
-        };
-        let (edit, made) = edit_of(&offered, action, deadline).await?;
-        let plan = planned(workspace, &offered.subject, &edit, made, offered.agreed.encoding).await?;
-        if plan.is_empty() {
-            return Err(Fault::new(Kind::NothingToChange, format!("{} changes no file.", action.title))
-                .hint("Choose another action."));
-        }
-        Ok(Change::new(action.title.clone(), plan, offered.subject.view.unsaved))
+        Err(changes(shown.first().map_or(Path::new(&lines.file), |snapshot| &snapshot.path)))
     }
 
     async fn offered(
@@ -130,11 +130,10 @@ impl CodeIndex {
             let (answered, of_one) = self.ask_settled(&server, ask, deadline).await?;
             freshness = freshness.and(of_one);
             for action in list::<Kept<CodeAction>>(&answered.result) {
-                let is_known = all.iter().any(|known| told(known) == told(&action));
-                let is_wanted = lines
-                    .kind
-                    .as_ref()
-                    .is_none_or(|kind| told(&action).kind.is_none_or(|own| own.starts_with(kind.as_str())));
+                let is_known = all.iter().any(|known| to_action(known) == to_action(&action));
+                let is_wanted = lines.kind.as_ref().is_none_or(|kind| {
+                    to_action(&action).kind.is_none_or(|own| own.starts_with(kind.as_str()))
+                });
                 if is_wanted && !is_known {
                     all.push(action);
                 }
@@ -182,7 +181,28 @@ fn is_usable(action: &CodeAction) -> bool {
     action.disabled.is_none() && (leads_to_edit || (action.command.is_some() && !is_of_editor))
 }
 
-fn told(action: &CodeAction) -> Action {
+/// The one action of that title, or with that in its title.
+fn chosen<'a>(offered: &'a Offered, title: &str) -> Result<&'a Kept<CodeAction>, Fault> {
+    let titles = || -> Vec<&str> { offered.all.iter().map(|action| action.title.as_str()).collect() };
+    let wanted = title.trim().to_lowercase();
+    let is_exact = |action: &&Kept<CodeAction>| action.title.to_lowercase() == wanted;
+    let holds = |action: &&Kept<CodeAction>| action.title.to_lowercase().contains(&wanted);
+    let mut found: Vec<_> = offered.all.iter().filter(is_exact).take(1).collect();
+    if found.is_empty() {
+        found = offered.all.iter().filter(holds).collect();
+    }
+    let [action] = found[..] else {
+        let (kind, message) = match found.is_empty() {
+            true => (Kind::ActionNotFound, format!("Nothing like {title:?} is offered for these lines.")),
+            false => (Kind::AmbiguousAction, format!("{title:?} could be any of {} actions.", found.len())),
+        };
+        let error = Fault::new(kind, message).hint("Use the whole title of one of the candidates.");
+        return Err(error.detail("candidates", titles()));
+    };
+    Ok(action)
+}
+
+fn to_action(action: &CodeAction) -> Action {
     let kind = action.kind.as_ref().map(|(Or::Plain(kind) | Or::More(Valued { value: kind }))| kind.clone());
     Action {
         title: action.title.clone(),

@@ -17,6 +17,7 @@ use super::types::{Freshness, Outline, Subject};
 use super::{CodeIndex, freshness_of, search, server_error, wait_settled};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::paths::relative;
+use baton_agent_base::trees::Trees;
 use baton_agent_base::workspace::Workspace;
 
 /// Places in the context file whose definitions tell what a name means there.
@@ -229,7 +230,7 @@ async fn name_all(
     meanings.dedup_by(|next, kept| next.file == kept.file && next.name.is_some() && next.name == kept.name);
 }
 
-/// Another file of the same server, with its symbols; `None` when it cannot tell.
+/// Another file of the same server and the same tree, with its symbols; `None` when it cannot tell.
 pub(super) async fn outline_beside(
     server: &Server,
     subject: &Subject,
@@ -237,7 +238,12 @@ pub(super) async fn outline_beside(
     deadline: Instant,
 ) -> Option<(Subject, Vec<Symbol>)> {
     let (unsaved, path) = (subject.view.unsaved.clone(), file.to_owned());
-    let read = tokio::task::spawn_blocking(move || unsaved.read(&path).ok()).await;
+    let mut trees = Trees::new([subject.folder.clone()]);
+    let read = tokio::task::spawn_blocking(move || match trees.other(&path) {
+        None => unsaved.read(&path).ok(),
+        Some(_) => None,
+    })
+    .await;
     let beside = Subject { snapshot: read.ok()??, ..subject.clone() };
     let symbols = ask_symbols(server, &beside, deadline).await.ok()?;
     Some((beside, symbols))

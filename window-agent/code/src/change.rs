@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ignore::{DirEntry, WalkBuilder};
+use ignore::WalkBuilder;
 use serde_json::{Value, json};
 
 use super::aim::Target;
@@ -15,11 +15,13 @@ use super::plan::{self, FileEdit, Found, Plan};
 use super::references::{Wanted, about};
 use super::rename::Renamed;
 use super::text::Text;
+use super::told::Since;
 use super::types::{Subject, Unsaved};
 use super::write::write_all;
-use super::{CodeIndex, closing, file_error, files, text};
+use super::{CodeIndex, closing, file_error, files, of_another_tree, search, text, told};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::workspace::Workspace;
+use baton_link::trees::is_top;
 
 /// Files that a folder takes along: all of them are named in a preview.
 pub(crate) const MAX_MOVED: usize = 1_000;
@@ -62,15 +64,22 @@ impl CodeIndex {
         new_name: &str,
         deadline: Instant,
     ) -> Result<(Change, Renamed), Fault> {
+        let since = Since::now();
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
         let aimed = (&server, &outline, &target);
         let (renamed, definition) = self.renamed(workspace, aimed, (wanted, new_name), deadline).await?;
         let is_elsewhere = definition.is_some();
         let (subject, place) = definition.unwrap_or_else(|| (outline.subject.clone(), target.position));
         let ask = about("textDocument/rename", &subject, place, json!({"newName": new_name}));
-        let (answered, _) = self.ask_settled(&server, ask, deadline).await?;
+        let (answered, _, shown) = self.ask_shown(workspace, &server, ask, since, deadline).await?;
         let encoding = answered.agreed.encoding;
         let plan = planned(workspace, &subject, &answered.result, Vec::new(), encoding).await?;
+        // Only now: the plan is made of what the files held meanwhile.
+        let told = told::files_of(&answered.result);
+        let unsure = self.unsure(workspace, &server, told, &shown, since, deadline).await?;
+        if let Some(snapshot) = unsure.first() {
+            return Err(changes(&snapshot.path));
+        }
         if plan.is_empty() {
             return Err(Fault::new(Kind::NothingToRename, format!("{} cannot be renamed.", target.name))
                 .hint("It may be a name of the language or of a library."));
@@ -91,6 +100,16 @@ impl CodeIndex {
                 server.name, renamed.name
             );
             return Err(Fault::new(Kind::NotRenamable, message));
+        }
+        let old = search::word_at(&subject.snapshot.text, place);
+        if let Some((path, line)) = misfit(&plan, old).filter(|_| !renamed.is_file) {
+            let message = format!(
+                "{} would change {}, line {line}, where {old:?} isn't; nothing was changed.",
+                server.name,
+                path.display()
+            );
+            return Err(Fault::new(Kind::ChangedMeanwhile, message)
+                .hint("It may not have read the file as it is: try again in a moment."));
         }
         if renamed.is_file && moves_nothing {
             let message =
@@ -180,8 +199,15 @@ pub(super) async fn planned(
         leave_out_gone(&mut steps, &subject.view.unsaved);
     }
     let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
+    let mut trees = workspace.trees().about(&subject.folder);
     let unsaved = subject.view.unsaved.clone();
     let made = tokio::task::spawn_blocking(move || {
+        // A server may take the files of another tree for the project's, and they are none of it.
+        steps.retain(|step| !matches!(step, Step::Edit { path, .. } if trees.other(path).is_some()));
+        let mut paths = steps.iter().flat_map(Step::paths);
+        if let Some((path, top)) = paths.find_map(|path| Some((path, trees.other(path)?))) {
+            return Err(of_another_tree(path, &top));
+        }
         if let Some(path) = steps.iter().flat_map(Step::paths).find(|path| !is_inside(path, &folders)) {
             let message = format!("This would change {}, outside this window's folders.", path.display());
             return Err(Fault::new(Kind::OutsideWindow, message).hint("Change what belongs to the project."));
@@ -196,6 +222,22 @@ pub(super) async fn planned(
         Ok(plan)
     });
     made.await.map_err(|_| closing())?
+}
+
+/// A place in a plan to rename where the old name does not stand: its file, and its line from 1.
+fn misfit<'a>(plan: &'a Plan, old: &str) -> Option<(&'a Path, u32)> {
+    plan.edits.iter().filter(|edit| edit.stays()).find_map(|edit| {
+        let mut spans = edit.replacements.iter().map(|(span, _)| span);
+        // What is put in beside a name is not looked at.
+        let odd = spans.find(|span| !span.is_empty() && !search::holds(edit.old.as_str(), span, old))?;
+        Some((edit.path.as_path(), edit.old.position(odd.start, text::Encoding::Utf32).line + 1))
+    })
+}
+
+/// A file that changes while a server is asked about it.
+pub(super) fn changes(path: &Path) -> Fault {
+    let message = format!("{} was changed by someone else; nothing was written.", path.display());
+    Fault::new(Kind::ChangedMeanwhile, message).hint("Try again in a moment.")
 }
 
 /// Each overload is a symbol of its own in some languages.
@@ -271,13 +313,19 @@ pub(super) fn is_nothing(error: &std::io::Error) -> bool {
 
 /// All files in a folder, whatever is ignored otherwise: they go where it goes.
 pub(crate) fn files_below(folder: &Path, n_max: usize) -> Result<Vec<PathBuf>, Fault> {
-    let walk = WalkBuilder::new(folder).standard_filters(false).build();
-    let is_file = |entry: &DirEntry| entry.file_type().is_some_and(|kind| !kind.is_dir());
-    let files = walk.flatten().filter(is_file).map(DirEntry::into_path);
-    let mut files: Vec<PathBuf> = files.take(n_max + 1).collect();
-    if files.len() > n_max {
-        let message = format!("{} holds more than {n_max} files; nothing was changed.", folder.display());
-        return Err(Fault::new(Kind::UnsupportedEdit, message).hint("Move the folder by hand."));
+    let mut files = Vec::new();
+    for entry in WalkBuilder::new(folder).standard_filters(false).build().flatten() {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if is_folder && is_top(entry.path()) {
+            let (folder, top) = (folder.display(), entry.path().display());
+            let message = format!("{folder} holds another tree, {top}; nothing was changed.");
+            return Err(Fault::new(Kind::UnsupportedEdit, message).hint("Move the folder by hand."));
+        }
+        files.extend((!is_folder).then(|| entry.into_path()));
+        if files.len() > n_max {
+            let message = format!("{} holds more than {n_max} files; nothing was changed.", folder.display());
+            return Err(Fault::new(Kind::UnsupportedEdit, message).hint("Move the folder by hand."));
+        }
     }
     files.sort();
     Ok(files)
@@ -371,4 +419,19 @@ fn edit_error(problem: EditProblem) -> Fault {
     let mut chars = text.chars();
     let sentence: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
     Fault::new(kind, format!("{sentence}; nothing was changed.")).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_another_tree_in_it_is_not_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        std::fs::write(folder.path().join("a/x"), "").unwrap();
+        assert_eq!(files_below(folder.path(), 9).unwrap(), [folder.path().join("a/x")]);
+        std::fs::write(folder.path().join("a/b/.git"), "").unwrap();
+        assert_eq!(files_below(folder.path(), 9).unwrap_err().kind, Kind::UnsupportedEdit);
+    }
 }

@@ -13,9 +13,11 @@ use super::lsp::{self, Diagnostic};
 use super::server::documents::Snapshot;
 use super::server::{Ask, Server};
 use super::servers::root_of;
+use super::told::Since;
 use super::types::{Freshness, Problem, Problems, Subject, View};
 use super::{CodeIndex, ask_settled, closing, files, freshness_of, is_own, server_error, wait_settled};
 use baton_agent_base::fault::{Fault, Kind};
+use baton_agent_base::trees::{Trees, Whose};
 use baton_agent_base::walk;
 use baton_agent_base::wire::read;
 use baton_agent_base::workspace::Workspace;
@@ -60,6 +62,7 @@ impl CodeIndex {
 
     /// The problems in all files: of the servers that run, or of those for the languages that the project is in.
     pub async fn all_problems(&self, workspace: &Workspace, deadline: Instant) -> Result<Problems, Fault> {
+        let since = Since::now();
         let mut problems = Problems {
             all: Vec::new(),
             servers: Vec::new(),
@@ -84,9 +87,8 @@ impl CodeIndex {
         let servers = self.started();
         if let Some(editor) = by_editor {
             let found = editor.all_problems(deadline).await?;
-            let is_ours =
-                |path: &Path| workspace.folders().iter().any(|folder| path.starts_with(&folder.path));
-            let ours = found.into_iter().filter(|(path, _)| is_ours(path));
+            let mut trees = workspace.trees();
+            let ours = found.into_iter().filter(|(path, _)| is_ours(&mut trees, path));
             problems.all.extend(ours.flat_map(|(path, items)| with_file(&path, items)));
             problems.servers.push(editor.server().name.clone());
             problems.notes.push(ONLY_OPENED.to_owned());
@@ -97,7 +99,7 @@ impl CodeIndex {
         }
         self.sync(workspace, Some(deadline)).await;
         // All at once: none waits for the time that another takes.
-        let asked = servers.iter().map(|server| self.problems_of_project(server, workspace, deadline));
+        let asked = servers.iter().map(|server| self.problems_of_project(server, workspace, since, deadline));
         for (server, found) in servers.iter().zip(join_all(asked).await) {
             match found {
                 Ok((mut found, freshness, note)) => {
@@ -166,8 +168,10 @@ impl CodeIndex {
         &self,
         server: &Server,
         workspace: &Workspace,
+        since: Since,
         deadline: Instant,
     ) -> Result<(Vec<Problem>, Freshness, Option<String>), Fault> {
+        let mut trees = workspace.trees().about(&server.root);
         let own = self.own_files(server, workspace).await?;
         let n_files = own.len();
         let Some(first) = own.iter().find_map(|path| files::read(path).ok()) else {
@@ -175,9 +179,16 @@ impl CodeIndex {
         };
         let (_, mut freshness) = problems_of(server, vec![first.clone()], deadline).await?;
         if server.activity().pulls_workspace {
-            return workspace_problems(server, &first.path, deadline)
-                .await
-                .map(|found| (found, freshness, None));
+            let mut found = workspace_problems(server, &first.path, deadline).await?;
+            found.retain(|problem| is_ours(&mut trees, &problem.file));
+            let told = found.iter().map(|problem| problem.file.clone()).collect();
+            for snapshot in self.unsure(workspace, server, told, &[], since, deadline).await? {
+                found.retain(|problem| problem.file != snapshot.path);
+                let (items, of_one) = problems_of(server, vec![snapshot.clone()], deadline).await?;
+                found.extend(with_file(&snapshot.path, items));
+                freshness = freshness.and(of_one);
+            }
+            return Ok((found, freshness, None));
         }
         let asked = own.into_iter().take(MAX_COUNTED).map(|path| async move {
             if deadline.saturating_duration_since(Instant::now()) < SILENCE {
@@ -202,9 +213,8 @@ impl CodeIndex {
             let note = format!("{why}: raise timeout, or name a file_path.");
             return Ok((found, Freshness::Incomplete(why), Some(note)));
         }
-        let is_ours = |path: &Path| workspace.folders().iter().any(|folder| path.starts_with(&folder.path));
         for (path, published) in server.all_published() {
-            if !published.is_current || !is_ours(&path) || !path.exists() {
+            if !published.is_current || !is_ours(&mut trees, &path) {
                 continue;
             }
             if !found.iter().any(|problem: &Problem| problem.file == path) {
@@ -230,6 +240,11 @@ impl CodeIndex {
         });
         read.await.map_err(|_| closing())
     }
+}
+
+/// Whether a file is there, and in a tree of the window.
+fn is_ours(trees: &mut Trees, path: &Path) -> bool {
+    matches!(trees.whose(path), Whose::Own(_)) && trees.other(path).is_none() && path.exists()
 }
 
 /// The problems of the first of these files, as soon as the server has looked at its newest text.

@@ -64,7 +64,7 @@ pub(super) async fn look(
     for location in marked(server, &known, &defined, deadline).await {
         left_out.take(location, &mut known);
     }
-    let name = name_at(&subject.snapshot.text, target);
+    let name = search::word_at(&subject.snapshot.text, target).to_owned();
     let (root, own, there) = (server.root.to_path_buf(), subject.snapshot.path.clone(), known.clone());
     let searched = tokio::task::spawn_blocking(move || {
         search_root(&root, &spec, (&own, &name), encoding, &there, deadline)
@@ -196,12 +196,6 @@ fn is_comment(text: &Text, at: usize) -> bool {
     line.trim_start().starts_with(COMMENT)
 }
 
-/// The name that stands at a place.
-fn name_at(text: &Text, place: Position) -> String {
-    let rest = &text.as_str()[text.offset(place, Encoding::Utf32)..];
-    rest.chars().take_while(|char| search::is_word(*char)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,12 +223,5 @@ mod tests {
             [(own.clone(), at(0, 3)), (a.clone(), at(0, 3)), (a.clone(), at(1, 12))]
         );
         assert_eq!(found(&known), [(own, at(0, 3)), (a, at(0, 3))]);
-    }
-
-    #[test]
-    fn the_name_at_a_place_ends_with_its_word() {
-        let text = Text::new("a.größe()".to_owned());
-        assert_eq!(name_at(&text, Position { line: 0, character: 2 }), "größe");
-        assert_eq!(name_at(&text, Position { line: 0, character: 9 }), "");
     }
 }

@@ -6,6 +6,7 @@
 //! | [`outline`], [`references`], [`diagnostics`], [`navigate`], [`change`], [`complete`], [`actions`] | the verbs |
 //! | [`types`], `choose` | CORE: what the verbs give; which symbol a name means |
 //! | `left_out` | references that a server does not tell |
+//! | `told` | whether the files that a server tells of are as it knows them, and of which tree they are |
 //! | [`editor`] | VS Code as a server, and what its user has not saved |
 //! | [`servers`] | which server serves a file, as data |
 //! | [`server`] | one server: its task, CORE: its life, its documents |
@@ -38,6 +39,7 @@ pub mod server;
 pub mod servers;
 pub mod symbols;
 pub mod text;
+mod told;
 pub mod types;
 pub mod watch;
 pub(crate) mod write;
@@ -59,6 +61,7 @@ use self::watch::Watch;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::process::Sentinel;
 use baton_agent_base::shim::Shim;
+use baton_agent_base::trees::Whose;
 use baton_agent_base::workspace::Workspace;
 
 /// Servers at once; the one used longest ago is stopped for another.
@@ -169,19 +172,18 @@ impl CodeIndex {
     ) -> Result<Subject, Fault> {
         self.inner.began.get_or_init(SystemTime::now);
         let path = workspace.resolve_file(given).await?;
-        let folder =
-            workspace.folders().iter().map(|folder| &folder.path).find(|folder| path.starts_with(folder));
-        let Some(folder) = folder.cloned() else {
-            let message = format!("{} is outside this window's folders.", path.display());
-            return Err(Fault::new(Kind::OutsideWindow, message)
-                .hint("Open a window on its folder (`baton window DIR`), or read it with another tool.")
-                .detail("path", path.display().to_string()));
-        };
+        let mut trees = workspace.trees();
         let read = tokio::task::spawn_blocking(move || {
-            files::read(&path).map_err(|error| file_error(&path, &error))
+            let folder = match trees.whose(&path) {
+                Whose::Own(folder) => folder,
+                Whose::Other(top) => return Err(of_another_tree(&path, &top)),
+                Whose::Outside => return Err(outside(&path)),
+            };
+            let snapshot = files::read(&path).map_err(|error| file_error(&path, &error))?;
+            Ok(Subject { snapshot, folder, view: View::default() })
         });
-        let snapshot = read.await.map_err(|_| closing())??;
-        Ok(self.in_view(Subject { snapshot, folder, view: View::default() }, deadline).await)
+        let subject = read.await.map_err(|_| closing())??;
+        Ok(self.in_view(subject, deadline).await)
     }
 
     /// The file as VS Code has it, in a window of it.
@@ -415,6 +417,21 @@ fn file_error(path: &Path, error: &FileError) -> Fault {
             Fault::new(Kind::UnreadableFile, message).hint("Check the path and its permissions.")
         }
     }
+}
+
+fn outside(path: &Path) -> Fault {
+    let message = format!("{} is outside this window's folders.", path.display());
+    Fault::new(Kind::OutsideWindow, message)
+        .hint("Open a window on its folder (`baton window DIR`), or read it with another tool.")
+        .detail("path", path.display().to_string())
+}
+
+/// A file that lies in the window's folders, but in a tree that the window does not serve.
+fn of_another_tree(path: &Path, top: &Path) -> Fault {
+    let message = format!("{} belongs to another tree, {}.", path.display(), top.display());
+    Fault::new(Kind::OutsideWindow, message)
+        .hint(format!("Open a window on that folder: `baton window {}`.", top.display()))
+        .detail("path", path.display().to_string())
 }
 
 fn closing() -> Fault {

@@ -16,9 +16,11 @@ use super::references::{Wanted, about, name_position};
 use super::server::{Ask, Server};
 use super::symbols::{self, Symbol, kind_name};
 use super::text::Encoding;
+use super::told::Since;
 use super::types::{Freshness, Outline, Spot, Spots, Subject, Unsaved};
-use super::{CodeIndex, closing, is_own};
+use super::{CodeIndex, closing, is_own, of_another_tree};
 use baton_agent_base::fault::{Fault, Kind};
+use baton_agent_base::trees::Trees;
 use baton_agent_base::wire::read;
 use baton_agent_base::workspace::Workspace;
 
@@ -54,13 +56,18 @@ impl CodeIndex {
         wanted: &Wanted,
         deadline: Instant,
     ) -> Result<Spots, Fault> {
+        let since = Since::now();
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
         let ask = about("textDocument/definition", &outline.subject, target.position, json!({}));
-        let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
+        let (answered, freshness) = self.ask_told(workspace, &server, ask, since, deadline).await?;
         let encoding = answered.agreed.encoding;
         let found = lsp::locations(&answered.result).into_iter().map(|at| (at, Found::default())).collect();
-        let all = spots(found, encoding, &outline.subject.view.unsaved).await?;
-        let freshness = outline.subject.freshness(freshness);
+        let trees = workspace.trees().about(&outline.subject.folder);
+        let told = spots(found, encoding, &outline.subject.view.unsaved, trees).await?;
+        if let (true, Some((path, top))) = (told.all.is_empty(), &told.elsewhere) {
+            return Err(of_another_tree(path, top));
+        }
+        let (all, freshness) = told.with(outline.subject.freshness(freshness));
         Ok(Spots::of(target, server, all, freshness))
     }
 
@@ -87,6 +94,7 @@ impl CodeIndex {
         direction: Direction,
         deadline: Instant,
     ) -> Result<Spots, Fault> {
+        let since = Since::now();
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
         let items = self.call_items(&server, &outline, &target, deadline).await?;
         if items.is_empty() {
@@ -100,7 +108,7 @@ impl CodeIndex {
         let (mut found, mut encoding) = (Vec::new(), Encoding::default());
         for item in items {
             let ask = Ask::new(method, json!({"item": item.raw}), Vec::new());
-            let (answered, of_one) = self.ask_settled(&server, ask, deadline).await?;
+            let (answered, of_one) = self.ask_told(workspace, &server, ask, since, deadline).await?;
             freshness = freshness.and(of_one);
             encoding = answered.agreed.encoding;
             found.extend(list::<Call>(&answered.result).into_iter().filter_map(|call| {
@@ -111,8 +119,9 @@ impl CodeIndex {
         }
         let mut found = once_each(found);
         name_holders(workspace, &server, &outline, &mut found, deadline).await;
-        let all = spots(found, encoding, &outline.subject.view.unsaved).await?;
-        let freshness = outline.subject.freshness(freshness);
+        let trees = workspace.trees().about(&outline.subject.folder);
+        let told = spots(found, encoding, &outline.subject.view.unsaved, trees).await?;
+        let (all, freshness) = told.with(outline.subject.freshness(freshness));
         Ok(Spots::of(target, server, all, freshness))
     }
 
@@ -179,6 +188,7 @@ impl CodeIndex {
         query: &str,
         deadline: Instant,
     ) -> Result<Spots, Fault> {
+        let since = Since::now();
         let (mut servers, mut unsaved) = (self.started(), Unsaved::default());
         if servers.is_empty() || self.inner.editor.is_some() {
             let mut first = None;
@@ -202,14 +212,13 @@ impl CodeIndex {
         let (mut all, mut refused, mut freshness) = (Vec::new(), None, Freshness::Settled);
         for server in &servers {
             let ask = Ask::new("workspace/symbol", json!({"query": query}), Vec::new());
-            let (answered, of_one) = match self.ask_settled(server, ask, deadline).await {
+            let (answered, of_one) = match self.ask_told(workspace, server, ask, since, deadline).await {
                 Ok(answered) => answered,
                 Err(error) => {
                     refused = Some(error);
                     continue;
                 }
             };
-            freshness = freshness.and(of_one);
             let found = list::<Named>(&answered.result).into_iter().map(|symbol| {
                 let at = Location {
                     uri: symbol.location.uri.clone(),
@@ -217,7 +226,10 @@ impl CodeIndex {
                 };
                 (at, Found::of(symbol, Vec::new()))
             });
-            let mut found = spots(found.collect(), answered.agreed.encoding, &unsaved).await?;
+            let trees = workspace.trees().about(&server.root);
+            let told = spots(found.collect(), answered.agreed.encoding, &unsaved, trees).await?;
+            let (mut found, of_one) = told.with(of_one);
+            freshness = freshness.and(of_one);
             found.retain(|spot| is_own(server, &servers, &spot.file));
             let told = if found.is_empty() { &mut answering } else { &mut finding };
             told.extend((!told.contains(&server.name)).then(|| server.name.clone()));
@@ -314,26 +326,56 @@ impl Found {
     }
 }
 
+/// What becomes of the places that a server told.
+#[derive(Default)]
+struct Told {
+    all: Vec<Spot>,
+    /// A file of another tree among them, and the top of that.
+    elsewhere: Option<(PathBuf, PathBuf)>,
+    /// Whether some do not fit what their file holds.
+    is_misfit: bool,
+}
+
+impl Told {
+    fn with(self, freshness: Freshness) -> (Vec<Spot>, Freshness) {
+        let freshness = if self.is_misfit { freshness.and(Freshness::Stale) } else { freshness };
+        (self.all, freshness)
+    }
+}
+
+/// Places of the trees that are meant, or of libraries; a server may still know a file that was deleted.
 async fn spots(
     found: Vec<(Location, Found)>,
     encoding: Encoding,
     unsaved: &Unsaved,
-) -> Result<Vec<Spot>, Fault> {
+    mut trees: Trees,
+) -> Result<Told, Fault> {
     const MAX_SHOWN: usize = 200;
     let unsaved = unsaved.clone();
     let told = tokio::task::spawn_blocking(move || {
         let mut last: Option<(PathBuf, Option<Arc<super::text::Text>>)> = None;
-        let mut all = Vec::new();
+        let mut told = Told::default();
         for (location, more) in found {
             let Some(file) = lsp::path(&location.uri) else { continue };
             if last.as_ref().is_none_or(|(known, _)| *known != file) {
+                if let Some(top) = trees.other(&file) {
+                    told.elsewhere = Some((file, top));
+                    continue;
+                }
+                if !file.exists() && unsaved.find(&file).is_none() {
+                    continue;
+                }
                 last = Some((file.clone(), unsaved.read(&file).ok().map(|snapshot| snapshot.text)));
             }
             let text = last.as_ref().and_then(|(_, text)| text.clone());
             let start = location.range.start;
+            if text.as_ref().is_some_and(|text| !text.has(start)) {
+                told.is_misfit = true;
+                continue;
+            }
             let place = text.as_ref().map_or(start, |text| text.to_chars(start, encoding));
             let line = text.as_ref().map(|text| text.line(start.line as usize).trim()).unwrap_or_default();
-            all.push(Spot {
+            told.all.push(Spot {
                 file,
                 line: place.line + 1,
                 column: place.character + 1,
@@ -344,7 +386,7 @@ async fn spots(
                 calls: more.calls,
             });
         }
-        all
+        told
     });
     told.await.map_err(|_| closing())
 }

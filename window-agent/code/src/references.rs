@@ -12,6 +12,7 @@ use super::lsp::{self, Location, Position};
 use super::server::{Agreed, Ask, Server};
 use super::servers::ServerSpec;
 use super::text::{Encoding, Text};
+use super::told::Since;
 use super::types::{Freshness, Reference, References, Source, Subject};
 use super::{CodeIndex, closing, files, left_out, search, symbols};
 use baton_agent_base::fault::Fault;
@@ -57,22 +58,30 @@ impl CodeIndex {
         if let Err(why) = self.server_for(&subject) {
             return text_references(workspace, &subject, wanted, why).await;
         }
+        let since = Since::now();
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
         let more = json!({"context": {"includeDeclaration": wanted.with_declaration}});
         let ask = |place| about("textDocument/references", &outline.subject, place, more.clone());
-        let (answered, mut freshness) = self.ask_settled(&server, ask(target.position), deadline).await?;
+        let told = |place| self.ask_told(workspace, &server, ask(place), since, deadline);
+        let (answered, mut freshness) = told(target.position).await?;
         let mut found = lsp::locations(&answered.result);
         // Overloads are one symbol in some languages, and several in others.
         let own = lsp::uri(&outline.subject.snapshot.path);
         for place in target.overloads.iter().filter(|_| wanted.line.is_none()) {
             let is_it = |known: &Location| known.uri == own && known.range.start.line == place.line;
             if !found.iter().any(is_it) {
-                let (answered, of_one) = self.ask_settled(&server, ask(*place), deadline).await?;
+                let (answered, of_one) = told(*place).await?;
                 freshness = freshness.and(of_one);
                 let others = lsp::locations(&answered.result).into_iter();
                 found.extend(others.filter(|other| !found.contains(other)).collect::<Vec<_>>());
             }
         }
+        let mut trees = workspace.trees().about(&outline.subject.folder);
+        let looked = tokio::task::spawn_blocking(move || {
+            found.retain(|place| lsp::path(&place.uri).is_some_and(|path| trees.other(&path).is_none()));
+            found
+        });
+        let mut found = looked.await.map_err(|_| closing())?;
         let encoding = answered.agreed.encoding;
         let note = self.what_is_not_searched(&server);
         if let Some(spec) = self.spec_of(&server).filter(|spec| spec.leaves_out_references) {
@@ -86,10 +95,14 @@ impl CodeIndex {
         }
         let (subject, n_texts) = (outline.subject.clone(), wanted.n_texts);
         let told = tokio::task::spawn_blocking(move || tell(found, encoding, &subject, n_texts));
+        let (all, is_whole) = told.await.map_err(|_| closing())?;
+        if !is_whole {
+            freshness = freshness.and(Freshness::Stale);
+        }
         Ok(References {
             symbol: target.name,
             is_corrected: target.is_corrected,
-            all: told.await.map_err(|_| closing())?,
+            all,
             source: Source::Server(server.name.clone()),
             freshness: outline.subject.freshness(freshness),
             note,
@@ -141,8 +154,13 @@ pub(super) fn name_position(text: &Text, symbol: &symbols::Symbol) -> Position {
     text.position(start + at, Encoding::Utf32)
 }
 
-/// Places by file and line, with the texts of the first ones.
-fn tell(found: Vec<Location>, encoding: Encoding, subject: &Subject, n_texts: usize) -> Vec<Reference> {
+/// Places by file and line, with the texts of the first ones; and whether all of them fit what the files hold.
+fn tell(
+    found: Vec<Location>,
+    encoding: Encoding,
+    subject: &Subject,
+    n_texts: usize,
+) -> (Vec<Reference>, bool) {
     let mut by_file: BTreeMap<PathBuf, Vec<Position>> = BTreeMap::new();
     for location in found {
         if let Some(path) = lsp::path(&location.uri) {
@@ -151,7 +169,7 @@ fn tell(found: Vec<Location>, encoding: Encoding, subject: &Subject, n_texts: us
     }
     // The context file first: it is what the caller looks at.
     let own = by_file.remove_entry(&subject.snapshot.path);
-    let mut all = Vec::new();
+    let (mut all, mut is_whole) = (Vec::new(), true);
     // A server may still know a file that was deleted.
     by_file.retain(|path, _| path.exists());
     for (path, mut places) in own.into_iter().chain(by_file) {
@@ -162,6 +180,10 @@ fn tell(found: Vec<Location>, encoding: Encoding, subject: &Subject, n_texts: us
             false => subject.view.unsaved.read(&path).ok().map(|snapshot| snapshot.text),
         };
         for place in places {
+            if read.as_ref().is_some_and(|text| !text.has(place)) {
+                is_whole = false;
+                continue;
+            }
             let wants_text = all.len() < n_texts;
             let place = read.as_ref().map(|text| text.to_chars(place, encoding)).unwrap_or(place);
             let text = read.as_ref().filter(|_| wants_text).map(|text| text_at(text, place.line));
@@ -173,7 +195,7 @@ fn tell(found: Vec<Location>, encoding: Encoding, subject: &Subject, n_texts: us
             });
         }
     }
-    all
+    (all, is_whole)
 }
 
 /// A line and the header of what it is in, both bounded.

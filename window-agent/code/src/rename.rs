@@ -73,8 +73,11 @@ impl CodeIndex {
         // A server that does not tell has nothing against it.
         let defined = server.ask(ask, deadline).await.map(|answered| lsp::locations(&answered.result));
         let defined = defined.unwrap_or_default();
+        let mut trees = workspace.trees().about(&outline.subject.folder);
         let ours = defined.iter().find_map(|location| {
-            let path = lsp::path(&location.uri).filter(|path| is_ours(workspace, path))?;
+            let path = lsp::path(&location.uri)?;
+            let is_ours = is_ours(workspace, &path) && trees.other(&path).is_none();
+            is_ours.then_some(())?;
             Some((path, location.range.start))
         });
         if ours.is_none() && !defined.is_empty() {

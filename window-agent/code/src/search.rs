@@ -1,6 +1,7 @@
 //! CORE: what a text alone tells: definitions by their keywords, words by their ends. Used where no server can.
 
 use std::collections::BTreeSet;
+use std::ops::Range as Span;
 
 use super::lsp::{Position, Range};
 use super::symbols::Symbol;
@@ -53,6 +54,19 @@ const KEYWORDS: [(&str, &str); 20] = [
     ("record", "struct"),
     ("union", "struct"),
 ];
+
+/// The word that begins at a place; empty when none does.
+pub fn word_at(text: &Text, place: Position) -> &str {
+    let rest = &text.as_str()[text.offset(place, Encoding::Utf32)..];
+    &rest[..rest.find(|char| !is_word(char)).unwrap_or(rest.len())]
+}
+
+/// Whether a name, in any case, stands in a stretch of a text or in words that it cuts.
+pub fn holds(text: &str, span: &Span<usize>, name: &str) -> bool {
+    let before = text[..span.start].trim_end_matches(is_word).len();
+    let after = text.len() - text[span.end..].trim_start_matches(is_word).len();
+    text[before..after].to_lowercase().contains(&name.to_lowercase())
+}
 
 /// The definitions in a text, as their keywords and the indentation tell.
 pub fn outline(text: &Text) -> Vec<Symbol> {
@@ -188,6 +202,22 @@ mod tests {
 
     use super::*;
     use crate::symbols::flatten;
+
+    #[test]
+    fn the_word_at_a_place_ends_where_it_ends() {
+        let text = Text::new("a.größe()".to_owned());
+        let word = |character| word_at(&text, Position { line: 0, character });
+        assert_eq!([word(2), word(9)], ["größe", ""]);
+    }
+
+    #[test]
+    fn a_stretch_holds_the_name_that_it_cuts() {
+        let text = "x.größe = Size(1)";
+        let span = |part: &str| text.find(part).map(|at| at..at + part.len()).unwrap();
+        assert!(holds(text, &span("größe"), "größe") && holds(text, &span("öß"), "größe"));
+        assert!(holds(text, &span("Size"), "size") && holds(text, &(2..2), "größe"));
+        assert!(!holds(text, &span("Size"), "größe") && !holds(text, &span(" = "), "one"));
+    }
 
     #[test]
     fn definitions_are_found_by_their_keywords() {

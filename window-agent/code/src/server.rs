@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -103,6 +103,8 @@ pub struct Activity {
     pub is_ready: bool,
     /// When it was ready first, this time.
     pub ready_since: Option<Instant>,
+    /// When its process was started: what has not changed since then it has read as it is.
+    pub started: Option<SystemTime>,
     /// What it is busy with, such as `indexing 40 %`.
     pub progress: Option<String>,
     /// Why it does not know all of the project.
@@ -200,7 +202,12 @@ impl Server {
     /// VS Code in the place of a server.
     pub fn editor(shim: Shim) -> Self {
         let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
-        let activity = Activity { is_ready: true, ready_since: Some(Instant::now()), ..Activity::default() };
+        let activity = Activity {
+            is_ready: true,
+            ready_since: Some(Instant::now()),
+            started: Some(SystemTime::now()),
+            ..Activity::default()
+        };
         let (published, activity) = watch::channel(activity);
         tokio::spawn(editor::run(shim, receiver, published));
         Self {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use baton_link::folders;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use baton_agent_base::process::Program;
 use baton_agent_base::rustup;
@@ -68,9 +68,22 @@ pub struct ServerSpec {
     /// Arguments that make it print its version.
     #[serde(default)]
     pub version_args: Vec<String>,
+    /// How it is told of folders that are none of the project's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaves_out: Option<LeavesOut>,
     /// Whether its plain text lacks something, such as the line break between a type and what is said of it.
     #[serde(default)]
     pub prefers_markdown: bool,
+}
+
+/// How a server is told of folders that it shall not read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeavesOut {
+    /// The objects in `options` that lead to a list of them.
+    pub option: Vec<String>,
+    /// An entry of that list; `{}` stands for the folder, relative to the root.
+    pub entry: String,
 }
 
 /// Where servers are looked for.
@@ -190,6 +203,32 @@ impl Choice {
 }
 
 impl ServerSpec {
+    /// The same server, told to leave out these folders, as far as it can be told.
+    pub(super) fn without(&self, folders: &[PathBuf], root: &Path) -> Self {
+        /// What patterns do not take for itself.
+        const SIGNS: [char; 8] = ['*', '?', '[', ']', '{', '}', '!', '\\'];
+        let mut spec = self.clone();
+        let Some(LeavesOut { option, entry }) = &self.leaves_out else { return spec };
+        let inside = folders.iter().filter_map(|folder| folder.strip_prefix(root).ok()?.to_str());
+        let plain = inside.filter(|folder| !folder.is_empty() && !folder.contains(SIGNS));
+        let entries: Vec<Value> = plain.map(|folder| entry.replace("{}", folder).into()).collect();
+        if entries.is_empty() {
+            return spec;
+        }
+        let mut place = &mut spec.options;
+        for name in option {
+            if !place.is_object() {
+                *place = json!({});
+            }
+            place = &mut place[name.as_str()];
+        }
+        match place {
+            Value::Array(all) => all.extend(entries),
+            other => *other = entries.into(),
+        }
+        spec
+    }
+
     /// The protocol's name of the language of a file.
     pub fn language_of(&self, file: &Path) -> Option<&str> {
         let extension = file.extension()?.to_string_lossy().to_lowercase();
@@ -250,6 +289,20 @@ fn read_config(path: &Path) -> Result<Option<Vec<ServerSpec>>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_trees_are_among_the_options_as_the_server_wants_them() {
+        let option = vec!["files".to_owned(), "exclude".to_owned()];
+        let leaves_out = Some(LeavesOut { option, entry: "{}/".to_owned() });
+        let spec = ServerSpec { options: json!({"a": 1}), leaves_out, ..ServerSpec::default() };
+        let folders = ["/w/sub", "/w/.x/y", "/w/odd*", "/elsewhere", "/w"].map(PathBuf::from);
+        let told = spec.without(&folders, Path::new("/w"));
+        assert_eq!(told.options, json!({"a": 1, "files": {"exclude": ["sub/", ".x/y/"]}}));
+        assert_eq!(told.without(&folders[..1], Path::new("/w")).options["files"]["exclude"][2], "sub/");
+        assert_eq!(spec.without(&[], Path::new("/w")), spec);
+        let other = ServerSpec::default();
+        assert_eq!(other.without(&folders, Path::new("/w")), other);
+    }
 
     #[test]
     fn the_table_is_whole() {

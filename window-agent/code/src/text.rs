@@ -85,6 +85,11 @@ impl Text {
         self.text[self.starts[first]..end].trim_end_matches(['\n', '\r'])
     }
 
+    /// Whether something can stand at a position: its line is there. Every text has a start.
+    pub fn has(&self, position: Position) -> bool {
+        (position.line as usize) < self.n_lines().max(1)
+    }
+
     /// The byte at a position; a position behind the end of its line is that end.
     pub fn offset(&self, position: Position, encoding: Encoding) -> usize {
         let Some(&start) = self.starts.get(position.line as usize) else { return self.text.len() };

@@ -17,12 +17,14 @@ use tokio::sync::{Notify, oneshot};
 use tracing::{debug, warn};
 
 use super::types::{ChangeKind, FileChange};
-use baton_agent_base::walk::{is_made, walk, walk_ignored_too};
+use baton_agent_base::trees::{Trees, Whose};
+use baton_agent_base::walk::{is_made, walk, walk_hidden_too, walk_ignored_too};
 
 /// Folders that are watched; inotify's usual limit is several times as high, and others need some too.
 const MAX_WATCHED: usize = 20_000;
-/// Folders that `.gitignore` names and that are watched nevertheless; what a build leaves behind has more.
-const MAX_IGNORED: usize = 2_000;
+/// Folders that are hidden, or that `.gitignore` names, and that are watched nevertheless; what a build leaves behind
+/// has more.
+const MAX_MORE: usize = 2_000;
 /// How long the kernel may take to tell of a change.
 const BARRIER_LIMIT: Duration = Duration::from_secs(1);
 /// Files change while the folders are walked; so much is looked back.
@@ -141,14 +143,25 @@ impl Watch {
                 self.note_if_changed(entry, since);
             }
         }
-        // Sources can be made, too, and others use them.
-        let mut n_ignored = 0;
-        for entry in walk_ignored_too(folders, &self.folders) {
+        // Some servers take what is hidden for sources; and sources can be made, too, and others use them.
+        self.watch_some(walk_hidden_too(folders, &self.folders), &watched, since);
+        self.watch_some(walk_ignored_too(folders, &self.folders), &watched, since);
+    }
+
+    /// Watches further folders, but not too many of them.
+    fn watch_some(
+        &self,
+        entries: impl Iterator<Item = DirEntry>,
+        watched: &HashSet<PathBuf>,
+        since: Option<SystemTime>,
+    ) {
+        let mut n_more = 0;
+        for entry in entries {
             if !is_folder(&entry) {
                 self.note_if_changed(entry, since);
             } else if !watched.contains(entry.path()) {
-                n_ignored += 1;
-                if n_ignored > MAX_IGNORED || !self.watch(entry.path()) {
+                n_more += 1;
+                if n_more > MAX_MORE || !self.watch(entry.path()) {
                     break;
                 }
             }
@@ -191,13 +204,31 @@ impl Watch {
             let _ = tokio::task::spawn_blocking(move || watch.look(&new_folders, looks_everywhere)).await;
         }
         let changes = std::mem::take(&mut self.shared.state().changes);
+        // A folder may have become the top of another tree since it is watched.
+        let mut trees = Trees::new(self.folders.iter().cloned());
+        let mut is_ours = |path: &Path| !matches!(trees.whose(path), Whose::Other(_));
+        let changes = changes.into_iter().filter(move |(path, _)| is_ours(path));
         // A folder that went and came back is no loss: servers told so forget what is in it.
-        changes.into_iter().filter(|(path, kind)| *kind != ChangeKind::Deleted || !path.is_dir()).collect()
+        changes.filter(|(path, kind)| *kind != ChangeKind::Deleted || !path.is_dir()).collect()
+    }
+
+    /// Whether all changes of a file are told.
+    pub fn has(&self, file: &Path) -> bool {
+        self.shared.state().files.contains_key(file)
+    }
+
+    /// Whether a file is as it was told last.
+    pub fn has_told(&self, file: &Path) -> bool {
+        let now = seen(std::fs::metadata(file));
+        let state = self.shared.state();
+        state.files.get(file) == Some(&now) && !state.changes.contains_key(file)
     }
 
     fn look(&self, new_folders: &[PathBuf], everywhere: bool) {
         // What is in a new folder came before the folder was watched. One that a tool has made is none of ours.
-        let new: Vec<PathBuf> = new_folders.iter().filter(|folder| !is_made(folder)).cloned().collect();
+        let mut trees = Trees::new(self.folders.iter().cloned());
+        let is_ours = |folder: &&PathBuf| !is_made(folder) && !matches!(trees.whose(folder), Whose::Other(_));
+        let new: Vec<PathBuf> = new_folders.iter().filter(is_ours).cloned().collect();
         self.walk(&new, None);
         if !everywhere {
             return;
@@ -332,6 +363,20 @@ mod tests {
         std::fs::create_dir(root.join(".hidden")).unwrap();
         std::fs::write(root.join("more/node_modules/y/z.js"), "").unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Created .hidden", "Created more"]);
+        // Servers read what is hidden, too, and what is in it.
+        std::fs::write(root.join(".hidden/x.py"), "").unwrap();
+        assert_eq!(names(&root, watch.changes().await), ["Created .hidden/x.py"]);
+        assert!(watch.has(&root.join(".hidden/x.py")) && !watch.has(&root.join("more/node_modules/y/z.js")));
+        assert!(watch.has_told(&root.join(".hidden/x.py")));
+        std::fs::write(root.join(".hidden/x.py"), "1").unwrap();
+        assert!(!watch.has_told(&root.join(".hidden/x.py")));
+        assert_eq!(names(&root, watch.changes().await), ["Changed .hidden/x.py"]);
+        // Another tree is left out, also when it came to be one while it was watched.
+        std::fs::create_dir_all(root.join("tree/.git")).unwrap();
+        std::fs::write(root.join("tree/x.py"), "").unwrap();
+        std::fs::write(root.join("more/.git"), "").unwrap();
+        std::fs::write(root.join("more/x.py"), "").unwrap();
+        assert_eq!(names(&root, watch.changes().await), [""; 0]);
         watch.is_partial.store(true, Ordering::Relaxed);
         std::fs::write(root.join("out/z.py"), "22").unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Changed out/z.py"], "looked at, too");

@@ -17,3 +17,4 @@ mod python;
 mod rename;
 #[path = "../support/standalone.rs"]
 mod standalone;
+mod trees;

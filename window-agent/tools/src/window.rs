@@ -17,6 +17,7 @@ use crate::claims::Claims;
 use crate::fence::{Fence, Refusal};
 use baton_agent_base::object::Object;
 use baton_agent_base::paths;
+use baton_agent_base::trees::{Trees, Whose};
 use baton_agent_base::workspace::Workspace;
 use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::Places;
@@ -167,14 +168,9 @@ impl Window {
         let mut connection = find(self.home.get()?).await.ok()?;
         let status = connection.status().await.ok()?;
         let others = status.windows.into_iter().filter(|other| other.id != self.id);
-        let holding = others.filter_map(|other| {
-            let folders = other.folders.iter().map(Path::new);
-            Some((paths::closeness(path, folders)?, other))
-        });
+        let holding = others.filter_map(|other| Some((held(path, &other.folders)?, other)));
         let (closeness, owner) = holding.max_by_key(|(closeness, _)| *closeness)?;
-        let workspace = self.workspace();
-        let own = paths::closeness(path, workspace.folders().iter().map(|folder| folder.path.as_path()));
-        if own.is_some_and(|own| own >= closeness) {
+        if held(path, &self.workspace().folder_paths()).is_some_and(|own| own >= closeness) {
             return None;
         }
         let settings = connection.settings().await.ok();
@@ -191,6 +187,12 @@ impl Window {
         meta.insert(META_WINDOW.to_owned(), window);
         meta
     }
+}
+
+/// How closely these folders hold a path of their own trees.
+fn held(path: &Path, folders: &[String]) -> Option<usize> {
+    let is_own = matches!(Trees::new(folders.iter().map(PathBuf::from)).whose(path), Whose::Own(_));
+    paths::closeness(path, folders.iter().map(Path::new)).filter(|_| is_own)
 }
 
 /// What every coordinator takes for a name: bounded, on one line, and never empty.

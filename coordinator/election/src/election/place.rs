@@ -296,9 +296,15 @@ impl Election {
     }
 
     /// Makes sure that the terms to come exceed `reported`, as when the file with the generation was lost.
-    pub(super) fn learn_term(&mut self, reported: Option<Term>) {
+    pub(super) fn learn_term(&mut self, id: &WindowId, reported: Option<Term>) {
         let last = Term { generation: self.generation, seq: self.last_seq };
-        let Some(reported) = reported.filter(|reported| *reported > last) else { return };
+        // Ours, and granted to somebody else: an earlier coordinator has granted it as well.
+        let is_twice = |term: Term| {
+            term == last && self.place.live().is_some_and(|(live, granted)| live != id && granted == term)
+        };
+        let Some(reported) = reported.filter(|reported| *reported > last || is_twice(*reported)) else {
+            return;
+        };
         // At the end of all generations, which none but a lie brings about, `seq` goes on.
         // Two that hear of the same term at once do not grant the same one.
         let above = reported.generation + UNHEARD_STARTS + self.past.first % UNHEARD_STARTS;

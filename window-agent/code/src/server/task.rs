@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -21,11 +21,12 @@ use crate::lsp::answers::FileDiagnostics;
 use crate::lsp::lenient::Or;
 use crate::lsp::notices::{Asked, Initialized, Logged, Options, Registration, SyncOptions};
 use crate::lsp::{self, Message};
-use crate::servers::Choice;
+use crate::servers::{Choice, ServerSpec};
 use crate::text::{Encoding, Text};
 use crate::types::{ChangeKind, FileChange};
 use baton_agent_base::pipe::Pipe;
 use baton_agent_base::process::{self, OwnedProcess};
+use baton_agent_base::walk;
 use baton_agent_base::wire::read;
 
 /// Calls that wait for a start.
@@ -84,6 +85,7 @@ struct Running {
     watchers: Watchers,
     /// The edit that the server wanted made last. It is not made: whoever ran a command looks at it first.
     wanted_edit: Value,
+    started: SystemTime,
     first_words: Arc<OnceLock<String>>,
 }
 
@@ -209,8 +211,19 @@ impl Task {
         }
     }
 
+    /// The server's line of the table, with the other trees that it can be told to leave out.
+    async fn spec_here(&self) -> ServerSpec {
+        let (spec, root) = (self.choice.spec.clone(), self.choice.root.clone());
+        if spec.leaves_out.is_none() {
+            return (*spec).clone();
+        }
+        let looked = tokio::task::spawn_blocking(move || spec.without(&walk::other_trees(&root), &root));
+        looked.await.unwrap_or_else(|_| (*self.choice.spec).clone())
+    }
+
     async fn start(&mut self) {
-        let spec = &self.choice.spec;
+        let spec = self.spec_here().await;
+        let started = SystemTime::now();
         let process = match OwnedProcess::spawn(&self.choice.program, &self.mark) {
             Ok(process) => process,
             Err(error) => {
@@ -230,13 +243,16 @@ impl Task {
             in_flight: HashMap::new(),
             agreed: Arc::default(),
             is_incremental: false,
-            progress: Progress::new(Instant::now(), spec),
+            progress: Progress::new(Instant::now(), &spec),
             registered: HashMap::new(),
             watchers: Watchers::default(),
             wanted_edit: Value::Null,
+            started,
             first_words,
         };
-        running.request("initialize", session::initialize(spec, &self.choice.root), Flight::Initialize).await;
+        running
+            .request("initialize", session::initialize(&spec, &self.choice.root), Flight::Initialize)
+            .await;
         self.running = Some(running);
         self.next_memory_check = Instant::now() + MEMORY_CHECK;
     }
@@ -615,6 +631,7 @@ impl Task {
         let problem = self.running.as_ref().and_then(|running| running.progress.problem());
         let pulls = self.running.as_ref().map(Running::pulls).unwrap_or_default();
         let pid = self.running.as_ref().map(|running| running.process.pid());
+        let started = self.running.as_ref().map(|running| running.started);
         self.activity.send_if_modified(|activity| {
             let before = activity.clone();
             activity.was_busy = progress.is_some() || (activity.was_busy && activity.pid == pid);
@@ -622,7 +639,7 @@ impl Task {
             activity.ready_since = is_ready.then(|| activity.ready_since.unwrap_or_else(Instant::now));
             (activity.is_ready, activity.progress, activity.pid) = (is_ready, progress, pid);
             (activity.pulls, activity.pulls_workspace) = pulls;
-            activity.problem = problem;
+            (activity.problem, activity.started) = (problem, started);
             before != *activity
         });
     }
