@@ -293,6 +293,8 @@ pub struct Settings {
     pub toolsets: Vec<String>,
     /// Hide the values of variables whose names look like those of secrets.
     pub redact: bool,
+    /// Let tools change what git, editors and package managers keep for themselves: `.git`, launch.json, `node_modules`.
+    pub allow_protected: bool,
 }
 
 impl Default for Settings {
@@ -304,6 +306,7 @@ impl Default for Settings {
             hold_calls_ms: 10_000,
             toolsets: ["debug", "code", "windows"].map(str::to_owned).to_vec(),
             redact: false,
+            allow_protected: false,
         }
     }
 }
@@ -324,6 +327,8 @@ pub struct SettingsChange {
     pub toolsets: Option<Vec<String>>,
     /// See [`Settings::redact`].
     pub redact: Option<bool>,
+    /// See [`Settings::allow_protected`].
+    pub allow_protected: Option<bool>,
 }
 
 /// `baton status --json` while the coordinator runs. Scripts depend on the names.

@@ -111,3 +111,35 @@ fn each_window_answers_a_client_without_sessions() {
 fn each_window_answers_a_client_with_a_session() {
     each_window_answers_for_its_own_files(ClientKind::Sdk1);
 }
+
+/// A hook of git and a configuration of VS Code name programs that are run without another word.
+#[test]
+fn what_git_and_vs_code_keep_is_changed_only_when_the_user_allows_it() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let shop = world.folder("shop");
+    let git = [".git/hooks/pre-commit", ".git/config"].map(|file| shop.join(file));
+    for file in &git {
+        std::fs::create_dir_all(file.parent().expect("it is in a folder")).expect("a folder is made");
+        std::fs::write(file, "[core]\n").expect("a file is written");
+    }
+    let launch = shop.join(".vscode/launch.json");
+    let mut client = world.client(ClientKind::Sdk1);
+    let mut edit = |file: &std::path::Path| {
+        let edits = json!([{"start_line": 1, "end_line": 1, "new_text": "changed"}]);
+        client.call("lcp_apply_edit", json!({"file_path": file, "edits": edits}))
+    };
+    for file in git.iter().chain([&launch]) {
+        let before = std::fs::read(file).expect("it is there");
+        let refused = edit(file);
+        assert_eq!(refused["code"], "protected_path", "{refused:#}");
+        assert_eq!(std::fs::read(file).expect("it is there"), before);
+    }
+    assert_eq!(edit(&shop.join("main.py"))["success"], true);
+    world.baton_ok(&["settings", "allow_protected", "true"]);
+    let is_allowed = || (edit(&launch)["success"] == true).then_some(());
+    baton_tests::process::await_some(baton_tests::world::PATIENCE, is_allowed)
+        .expect("the window hears of it");
+    assert!(std::fs::read_to_string(&launch).expect("it is there").starts_with("changed"));
+}

@@ -406,6 +406,7 @@ fn changed(settings: &Settings, change: SettingsChange) -> Settings {
         hold_calls_ms: change.hold_calls_ms.unwrap_or(settings.hold_calls_ms),
         toolsets: change.toolsets.unwrap_or_else(|| settings.toolsets.clone()),
         redact: change.redact.unwrap_or(settings.redact),
+        allow_protected: change.allow_protected.unwrap_or(settings.allow_protected),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct TokenOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct SettingsOptions {
-    /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, or redact
+    /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, redact, or allow_protected
     key: Option<String>,
     /// New value: true, false, a word, a number, or a comma-separated list
     #[arg(requires = "key")]

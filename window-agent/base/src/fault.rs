@@ -67,6 +67,7 @@ pub enum Kind {
     NothingToRename,
     OutsideWindow,
     OverlappingEdits,
+    ProtectedPath,
     ServerRefused,
     ServerUnavailable,
     SessionEnded,

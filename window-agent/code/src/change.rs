@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use ignore::WalkBuilder;
@@ -18,7 +19,7 @@ use super::text::Text;
 use super::told::Since;
 use super::types::{Subject, Unsaved};
 use super::write::write_all;
-use super::{CodeIndex, closing, file_error, files, of_another_tree, search, text, told};
+use super::{CodeIndex, closing, file_error, files, of_another_tree, protected, search, text, told};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::workspace::Workspace;
 use baton_link::trees::is_top;
@@ -155,9 +156,26 @@ impl CodeIndex {
         Ok(Change::new(String::new(), Plan { edits, folders: Vec::new() }, unsaved))
     }
 
+    /// A change of what a tool keeps for itself is refused when it is looked at, and again when it is made.
+    pub fn ensure_unprotected(&self, workspace: &Workspace, plan: &Plan) -> Result<(), Fault> {
+        let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
+        match protected::first(plan, &folders) {
+            Some((path, whose)) if !self.inner.allows_protected.load(Ordering::Relaxed) => {
+                let message =
+                    format!("This would change {}, which {whose} keeps for itself.", path.display());
+                Err(Fault::new(Kind::ProtectedPath, message).hint(
+                    "Nothing was changed. Ask the user to make this change, or to allow such changes with \
+                     `baton settings allow_protected true`.",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Changes all files, or none: in VS Code where that is, so that its user can undo it, otherwise on disk.
-    pub async fn write(&self, change: Change) -> Result<(), Fault> {
+    pub async fn write(&self, workspace: &Workspace, change: Change) -> Result<(), Fault> {
         let Change { plan, unsaved, .. } = change;
+        self.ensure_unprotected(workspace, &plan)?;
         let is_made = match &self.inner.editor {
             Some(editor) => editor.apply(&plan, &unsaved).await?,
             None => false,

@@ -32,6 +32,7 @@ pub mod lsp;
 pub mod navigate;
 pub mod outline;
 pub mod plan;
+mod protected;
 pub mod references;
 pub mod rename;
 pub mod search;
@@ -87,6 +88,8 @@ struct Inner {
     editor: Option<CodeEditor>,
     /// Without trust nothing of a folder is run: most servers run its build scripts.
     is_trusted: AtomicBool,
+    /// Whether the user lets tools change what git, editors and package managers keep for themselves.
+    allows_protected: AtomicBool,
     table: OnceLock<Table>,
     servers: Mutex<HashMap<(String, PathBuf), Running>>,
     /// What the processes of all servers carry, and who ends them when we are killed.
@@ -127,6 +130,11 @@ impl CodeIndex {
         Self::with(places, Some(CodeEditor::new(shim)))
     }
 
+    /// Whether tools may change what git, editors and package managers keep for themselves.
+    pub fn allow_protected(&self, is_allowed: bool) {
+        self.inner.allows_protected.store(is_allowed, Ordering::Relaxed);
+    }
+
     /// Whether the user trusts the window's folders.
     pub fn set_trusted(&self, is_trusted: bool) {
         self.inner.is_trusted.store(is_trusted, Ordering::Relaxed);
@@ -136,6 +144,7 @@ impl CodeIndex {
         let inner = Inner {
             places,
             is_trusted: AtomicBool::new(editor.is_none()),
+            allows_protected: AtomicBool::new(false),
             editor,
             table: OnceLock::new(),
             servers: Mutex::default(),

@@ -210,6 +210,7 @@ async fn preview_or_make(
     apply: Option<String>,
 ) -> Result<Rendered, Fault> {
     let (n_files, plan) = (change.n_files(), change.plan.clone());
+    window.code.ensure_unprotected(&window.workspace(), &plan)?;
     let is_made = apply.is_some();
     let mut more = match apply {
         None => json!({
@@ -224,7 +225,7 @@ async fn preview_or_make(
     };
     more[subject_name] = change.subject.clone().into();
     if is_made {
-        window.code.write(change).await?;
+        window.code.write(&window.workspace(), change).await?;
     }
     let (folders, n_shown) = (folders.to_vec(), if is_made { 0 } else { n_shown });
     aside(move || Ok(render::changes(&plan, &folders, n_shown, more))).await
@@ -296,7 +297,7 @@ async fn apply_edit(window: &Window, folders: &[PathBuf], arguments: Object) -> 
     let change = window.code.edit(&window.workspace(), &file, wishes, deadline(arguments.timeout)).await?;
     let plan = change.plan.clone();
     let n_lines = plan.edits.first().map_or(0, |edit| edit.new.lines().count());
-    window.code.write(change).await?;
+    window.code.write(&window.workspace(), change).await?;
     let more = json!({"n_lines": n_lines, "note": "1 file was changed."});
     Ok(render::changes(&plan, folders, 0, more))
 }

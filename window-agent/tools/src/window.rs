@@ -140,6 +140,7 @@ impl Window {
     pub fn take_settings(&self, settings: &Settings) {
         *self.toolsets.lock().unwrap_or_else(PoisonError::into_inner) = settings.toolsets.clone();
         self.redacts.store(settings.redact, Ordering::Relaxed);
+        self.code.allow_protected(settings.allow_protected);
     }
 
     /// Whether values that look like secrets are hidden.

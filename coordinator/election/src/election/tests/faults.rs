@@ -27,10 +27,23 @@ fn f17_a_lost_generation_is_learned_from_the_agents() {
 fn f17_two_coordinators_that_learn_of_one_term_grant_different_ones() {
     let learned = |first| {
         let mut election = Election::new(Instant::now(), start(first));
-        election.learn_term(Some(term(5_000, 1)));
+        election.learn_term(&id("a"), Some(term(5_000, 1)));
         election.generation()
     };
     assert_ne!(learned(11), learned(12));
+}
+
+/// Both files were lost in the first generation, and the clock with them: the term is granted a second time.
+#[test]
+fn f17_a_term_that_two_windows_hold_is_nobodys() {
+    let mut world = World::new();
+    world.open("a").expect("a=live:1.1");
+    world.agents.insert(id("b"), Agent { auto_start: true, beats: true, incarnation: 1, ..Agent::default() });
+    world.agent("b").highest_term = Some(term(1, 1));
+    world.agent("b").held_term = Some(term(1, 1));
+    world.register("b").expect("a=live:1002.1 b=standby");
+    // One that was granted it here says so as often as it likes.
+    world.register("a").expect("a=live:1002.1 b=standby");
 }
 
 #[test]
