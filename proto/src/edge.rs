@@ -73,6 +73,8 @@ pub const SESSION_ARGUMENT: &str = "session_id";
 pub struct Heard {
     /// Its id.
     pub id: WindowId,
+    /// Which start of its agent it was.
+    pub incarnation: u64,
     /// What it was called then.
     pub name: String,
 }
@@ -80,13 +82,18 @@ pub struct Heard {
 impl Heard {
     /// As [`HEARD_HEADER`] has it.
     pub fn to_header(&self) -> String {
-        format!("{} {}", self.id, to_header(&self.name))
+        format!("{} {} {}", self.id, self.incarnation, to_header(&self.name))
     }
 
     /// What [`Heard::to_header`] made.
     pub fn from_header(text: &str) -> Option<Self> {
-        let (id, name) = text.split_once(' ')?;
-        Some(Self { id: id.parse().ok()?, name: from_header(name)? })
+        let mut parts = text.splitn(3, ' ');
+        let mut next = || parts.next();
+        Some(Self {
+            id: next()?.parse().ok()?,
+            incarnation: next()?.parse().ok()?,
+            name: from_header(next()?)?,
+        })
     }
 }
 
@@ -171,10 +178,10 @@ mod tests {
 
     #[test]
     fn texts_and_windows_come_through_a_header() {
-        let heard = Heard { id: "a-1".parse().unwrap(), name: "my äpp\n%".to_owned() };
-        assert_eq!(heard.to_header(), "a-1 my%20%C3%A4pp%0A%25");
+        let heard = Heard { id: "a-1".parse().unwrap(), incarnation: 7, name: "my äpp\n%".to_owned() };
+        assert_eq!(heard.to_header(), "a-1 7 my%20%C3%A4pp%0A%25");
         assert_eq!(Heard::from_header(&heard.to_header()), Some(heard));
-        for wrong in ["", "a-1", "%zz", "a-1 %f", "a-1 %ff"] {
+        for wrong in ["", "a-1", "%zz", "a-1 7", "a-1 x a", "a-1 7 %f", "a-1 7 %ff"] {
             assert_eq!(Heard::from_header(wrong), None, "{wrong}");
         }
     }

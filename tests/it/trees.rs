@@ -194,6 +194,17 @@ fn a_binding_lasts_while_windows_and_coordinators_go_and_come() {
     says(&mut bridge, "while it restarts");
     kill9(world.agent_pid("shop"));
     says(&mut bridge, "while its agent is started again");
+    let set = json!({ "file_path": "main.py", "line_number": 8 });
+    assert_eq!(bridge.code("set_breakpoint", set), "");
+    world.baton_ok(&["restart", "shop"]);
+    // A run without the breakpoint would look like one that never came to its line.
+    let run = bridge.call("start_debugging", json!({ "configuration_name": "bill" }));
+    let notice = run.content["notice"].as_str().unwrap_or_default();
+    assert!(
+        notice
+            .ends_with("was started again; its earlier debug sessions are gone, and so are its breakpoints."),
+        "{run:?}"
+    );
     for _ in 0..3 {
         let before = world.status().expect("it runs");
         kill9(before.pid);

@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use baton_election::roster::{Roster, Window};
 use baton_mcp::fault::ToolFailure;
+use baton_proto::control::WindowKind;
 use baton_proto::edge::Heard;
 
 use super::route::{Deed, shown};
@@ -46,7 +47,7 @@ impl Memory {
 
 /// A window, as a client will remember it.
 pub(crate) fn heard(window: &Window) -> Heard {
-    Heard { id: window.id.clone(), name: window.name.clone() }
+    Heard { id: window.id.clone(), incarnation: window.incarnation, name: window.name.clone() }
 }
 
 /// Why a call that would do something in `window` is not run: its client knows of another one.
@@ -68,7 +69,13 @@ pub(crate) fn refusal(last: Option<&Heard>, window: &Window, deed: Deed) -> Opti
 /// The sentence with which an answer of `window` begins; `is_told_first`: also for a client that knows of none yet.
 pub(crate) fn notice(last: Option<&Heard>, window: &Window, is_told_first: bool) -> Option<String> {
     match last {
-        Some(last) if last.id == window.id => None,
+        Some(last) if last.id == window.id && last.incarnation == window.incarnation => None,
+        Some(last) if last.id == window.id => Some(format!(
+            "Window {} was started again; its earlier debug sessions are gone{}.",
+            described(window),
+            // VS Code keeps its own.
+            if window.kind == WindowKind::Headless { ", and so are its breakpoints" } else { "" }
+        )),
         Some(last) => {
             Some(format!("This is window {} now; before, it was {:?}.", described(window), last.name))
         }
@@ -129,6 +136,13 @@ mod tests {
         memory.note("x", heard(b));
         assert_eq!(refusal(memory.last("x").as_ref(), b, Deed::Acts), None);
         assert_eq!(memory.last("y"), None);
+        let again = Window { incarnation: 2, ..b.clone() };
+        assert_eq!(refusal(memory.last("x").as_ref(), &again, Deed::Acts), None);
+        assert_eq!(
+            notice(memory.last("x").as_ref(), &again, false).unwrap(),
+            "Window \"project b\" (/src/b) was started again; its earlier debug sessions are gone, and so are its \
+             breakpoints."
+        );
     }
 
     #[test]
