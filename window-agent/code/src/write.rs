@@ -1,7 +1,8 @@
 //! Writes a plan to disk: everything, or nothing at all.
 //!
 //! New texts are written beside their places first. When all files are still as they were, the old ones step aside and
-//! the new ones take their places; each step is noted, and taken back when one after it fails.
+//! the new ones take their places; each step is noted, and taken back when one after it fails. Old and new text are
+//! exchanged, where the system can do that, so that a save of another program in the last moment is found and not lost.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -76,8 +77,20 @@ struct Journal(Vec<Done>);
 enum Done {
     Folder(PathBuf),
     File(PathBuf),
-    Moved { from: PathBuf, to: PathBuf },
-    Replaced { path: PathBuf, old: Vec<u8> },
+    Moved {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Replaced {
+        path: PathBuf,
+        old: Vec<u8>,
+    },
+    /// What was there lies at `old` now.
+    Exchanged {
+        path: PathBuf,
+        old: PathBuf,
+        new: Vec<u8>,
+    },
 }
 
 impl Journal {
@@ -98,6 +111,10 @@ impl Journal {
             }
             Done::Replaced { path, old } => {
                 (std::fs::write(&path, old), format!("{} has its new text", path.display()))
+            }
+            Done::Exchanged { path, old, new } => {
+                let what = format!("{} has its new text, its old one is {}", path.display(), old.display());
+                (exchange_back(&path, &old, &new), what)
             }
         };
         let failed = self.0.into_iter().rev().map(undo);
@@ -147,7 +164,7 @@ fn write(plan: &Plan, done: &mut Journal) -> Result<Vec<PathBuf>, Failure> {
     let mut aside = aside.into_iter();
     for (edit, fresh) in plan.edits.iter().zip(fresh) {
         if edit.stays() {
-            replace(edit, fresh, done)?;
+            left.extend(replace(edit, fresh, done)?);
             continue;
         }
         let old = aside.next().flatten();
@@ -222,13 +239,45 @@ fn is_written_in(edit: &FileEdit, folder: &Path) -> bool {
     is_new && edit.to.as_ref().is_some_and(|to| to.starts_with(folder))
 }
 
-/// A new text in the place of an old one, which is never missing in between.
-fn replace(edit: &FileEdit, fresh: Option<PathBuf>, done: &mut Journal) -> Result<(), Failure> {
-    let (Some(fresh), Some(to)) = (fresh, &edit.to) else { return Ok(()) };
-    std::fs::rename(&fresh, to).map_err(|error| Failure::Io(to.clone(), error))?;
+/// A new text in the place of an old one, which is never missing in between. Gives where the old file lies, when it does.
+fn replace(edit: &FileEdit, fresh: Option<PathBuf>, done: &mut Journal) -> Result<Option<PathBuf>, Failure> {
+    let (Some(fresh), Some(to)) = (fresh, &edit.to) else { return Ok(None) };
+    let failed = |error| Failure::Io(to.clone(), error);
+    let is_exchanged = exchange(&fresh, to).map_err(failed)?;
+    if !is_exchanged {
+        std::fs::rename(&fresh, to).map_err(failed)?;
+    }
     done.0.retain(|step| !matches!(step, Done::File(path) if *path == fresh));
-    done.0.push(Done::Replaced { path: to.clone(), old: text::encode(edit.old.as_str(), edit.storage) });
-    Ok(())
+    if !is_exchanged {
+        done.0.push(Done::Replaced { path: to.clone(), old: text::encode(edit.old.as_str(), edit.storage) });
+        return Ok(None);
+    }
+    let new = text::encode(&edit.new, edit.storage);
+    done.0.push(Done::Exchanged { path: to.clone(), old: fresh.clone(), new });
+    match files::read(&fresh).is_ok_and(|was| was.text == edit.old) {
+        true => Ok(Some(fresh)),
+        // Somebody saved it after we looked: theirs goes back.
+        false => Err(Failure::Changed(to.clone())),
+    }
+}
+
+/// Whether two files have changed places; false where the system cannot do that.
+fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes an exchange back, unless somebody has saved the new text as another one since.
+fn exchange_back(path: &Path, old: &Path, new: &[u8]) -> io::Result<()> {
+    exchange(path, old)?;
+    if std::fs::read(old)? == new {
+        return std::fs::remove_file(old);
+    }
+    exchange(path, old)?;
+    Err(io::Error::other("it was changed again"))
 }
 
 fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
@@ -323,6 +372,31 @@ mod tests {
         });
         let found = std::fs::read_to_string(&path).unwrap().matches('+').count();
         assert_eq!(found, written);
+    }
+
+    #[test]
+    fn a_save_in_the_last_moment_is_not_lost() {
+        let (_folder, root) = folder();
+        let path = root.join("a");
+        let save = |text: &str| std::fs::write(&path, text).unwrap();
+        // After all files were looked at, before the new text takes its place.
+        let edit = planned(&[put(&path, "+")]).edits.remove(0);
+        let mut done = Journal::default();
+        let fresh = write_beside(&edit, &mut done).ok().flatten();
+        save("saved\n");
+        assert!(matches!(replace(&edit, fresh, &mut done), Err(Failure::Changed(_))));
+        assert_eq!(done.take_back(), Vec::<String>::new());
+        assert_eq!((disk(&root).len(), disk(&root)["a"].as_str()), (4, "saved\n"));
+        // After it took its place, when a later file fails.
+        let edit = planned(&[put(&path, "+")]).edits.remove(0);
+        let mut done = Journal::default();
+        let fresh = write_beside(&edit, &mut done).ok().flatten();
+        let old = replace(&edit, fresh, &mut done).ok().flatten().unwrap();
+        save("saved again\n");
+        let stuck = done.take_back();
+        assert!(stuck.len() == 1 && stuck[0].ends_with("(it was changed again)"), "{stuck:?}");
+        assert_eq!(disk(&root)["a"], "saved again\n");
+        assert_eq!(std::fs::read_to_string(old).unwrap(), "saved\n");
     }
 
     #[test]

@@ -20,7 +20,7 @@ const FIRST_STOP: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
     pub(super) action: Action,
-    /// Session id, where there are several. Default: the one that stopped or started last.
+    /// Session id, where there are several. Default: your own that you used last.
     pub(super) session: Option<String>,
     /// Seconds to wait, 5 to 300. Default 30.
     pub(super) timeout: Option<f64>,
