@@ -40,6 +40,17 @@ test('taking over from a window in which a client debugs asks first (R11), and d
     await client.call('stop_debugging', { session_id: inSecond.session_id });
 });
 
+test('a restart of a window in which a client debugs asks first', async () => {
+    await first.choose('Restart');
+    const dialog = first.page.locator('.monaco-dialog-box');
+    await dialog.waitFor();
+    assert.match(await dialog.innerText(), /debugging in this window/);
+    await dialog.getByText('Cancel', { exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { debug_sessions } = editor.known(first);
+    assert.deepEqual(debug_sessions, [inFirst.session_id]);
+});
+
 test('with routing "any" the session of the other window is reached by its handle', async () => {
     editor.baton('settings', 'routing', 'any');
     const { session_id, thread_id } = inFirst;
@@ -127,6 +138,18 @@ test('R3: a window whose workspace says no auto-start is off', async () => {
     const quiet = await editor.open(folder);
     await quiet.waitForStatus('off');
     await second.waitForStatus('live');
+    // R11 holds for *Start* as for *Take over*.
+    await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
+    const { stop_event_data: stop } = await client.call('start_debugging', { configuration_name: 'bill' });
+    await quiet.choose('Start');
+    const dialog = quiet.page.locator('.monaco-dialog-box');
+    await dialog.waitFor();
+    assert.match(await dialog.innerText(), /debugging in second/);
+    await dialog.getByText('Cancel', { exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await quiet.waitForStatus('off');
+    await client.call('stop_debugging', { session_id: stop.session_id });
+    await client.clear();
     await quiet.close();
 });
 

@@ -40,7 +40,7 @@ export class Panel {
         const commands: Record<string, () => Promise<void> | void> = {
             panel: () => this.open(),
             takeOver: () => this.takeOver(),
-            start: () => this.act('start'),
+            start: () => this.takeOver(undefined, 'start'),
             stop: () => this.act('stop'),
             restart: () => this.restart(),
             handOver: () => this.handOver(),
@@ -120,6 +120,11 @@ export class Panel {
 
     private async restart(): Promise<void> {
         if (this.agent.standing?.state) {
+            const { windows } = await this.agent.request(GetStatus, {});
+            const own = windows.find(({ id }) => id === this.agent.standing?.window);
+            if (own !== undefined && own.debug_sessions.length > 0 && !(await this.confirmRestart())) {
+                return;
+            }
             // The agent may have ended, to start again, before its answer was here.
             await this.act('restart').catch((error) => {
                 if (!(error instanceof AgentGone)) {
@@ -131,13 +136,20 @@ export class Panel {
         }
     }
 
-    private async takeOver(window = this.agent.standing?.window ?? undefined): Promise<void> {
+    private async takeOver(window = this.agent.standing?.window ?? undefined, verb: Verb = 'take'): Promise<void> {
         const { windows } = await this.agent.request(GetStatus, {});
         const live = windows.find((other) => other.state === 'live' && other.id !== window);
         if (live !== undefined && live.debug_sessions.length > 0 && !(await this.confirm(live))) {
             return;
         }
-        await this.act('take', window);
+        await this.act(verb, window);
+    }
+
+    private async confirmRestart(): Promise<boolean> {
+        const yes = vscode.l10n.t('Restart');
+        const question = vscode.l10n.t('An AI client is debugging in this window. Restart anyway?');
+        const detail = vscode.l10n.t('Its debug session ends.');
+        return (await vscode.window.showWarningMessage(question, { modal: true, detail }, yes)) === yes;
     }
 
     private async confirm(live: WindowStatus): Promise<boolean> {
