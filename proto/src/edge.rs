@@ -43,6 +43,10 @@ pub const FOLDER_HEADER: &str = "baton-folder";
 /// it answers.
 pub const TREE_HEADER: &str = "baton-tree";
 
+/// Header beside [`TREE_HEADER`], of any value: another tree is around that one. A window on a folder that is in no tree
+/// has the trees in it, and none that is in one of them.
+pub const NESTED_HEADER: &str = "baton-nested";
+
 /// Header of an answer to the bridge, which repeats it from then on: the folder by which its window was found. No
 /// window of another folder answers, also once that window is closed.
 pub const BOUND_HEADER: &str = "baton-bound";

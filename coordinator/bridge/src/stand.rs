@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use baton_link::trees;
-use baton_proto::edge::{FOLDER_HEADER, TREE_HEADER, to_header};
+use baton_proto::edge::{FOLDER_HEADER, NESTED_HEADER, TREE_HEADER, to_header};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// See the top of the file.
@@ -37,6 +37,9 @@ impl Stand {
         insert(FOLDER_HEADER, &self.folder);
         if let Some(tree) = trees::root_of(&self.folder) {
             insert(TREE_HEADER, &tree);
+            if tree.parent().and_then(trees::root_of).is_some() {
+                headers.insert(HeaderName::from_static(NESTED_HEADER), HeaderValue::from_static("1"));
+            }
         }
     }
 }

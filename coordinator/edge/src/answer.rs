@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use super::detach;
-use super::forward::{Exchange, Stop, stopped_bytes};
+use super::forward::{Exchange, Stop};
 use super::streams::event;
 
 /// Largest single event.
@@ -87,7 +87,7 @@ impl Events {
     /// The last event, when the window has not sent it.
     fn end(&mut self, stop: Stop) -> Option<Bytes> {
         let (exchange, ..) = self.upstream.take()?;
-        (!self.is_answered).then(|| event(&stopped_bytes(&exchange.call, stop)))
+        (!self.is_answered).then(|| event(&exchange.stopped_bytes(stop)))
     }
 }
 

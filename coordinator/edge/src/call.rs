@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::cancel::Running;
 use super::endpoint::Endpoint;
-use super::forward::{Attempt, Call, Stop, stopped_bytes};
+use super::forward::{Attempt, Call};
 use super::heard;
 use super::post::Caller;
 use super::route::{self, Decision, Pin, Target, Wish};
@@ -30,8 +30,10 @@ use super::{Edge, Unrun};
 /// Pauses between two attempts at a window that refuses, when the roster says nothing new.
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
-/// All windows register again within this time after the coordinator was restarted.
+/// Windows register again within this time after the coordinator was restarted.
 const REGISTRATION: Duration = Duration::from_secs(1);
+/// The same on a machine that has no time for them: for a client who knows that its window was there.
+const LATE_REGISTRATION: Duration = Duration::from_secs(5);
 
 /// Answers `tools/call`.
 pub(crate) async fn answer(
@@ -67,15 +69,14 @@ pub(crate) async fn answer(
     let ear = Ear::of(endpoint, caller, headers);
     let client = windows_tools::Client { name: &caller.client, pin: &endpoint.pin };
     if let Some(result) = windows_tools::call(edge, name, params.arguments, &client).await {
-        let mut response = match result {
-            Ok(content) => {
-                respond::rpc_result(request.id, &message::tool_content(caller.era, &content, false))
-            }
+        let windows_tools::Said { content, live } = match result {
+            Ok(said) => said,
             Err(failure) => return respond::tool_failure(caller.era, request.id, &failure),
         };
-        // Both say which window is live.
-        if let (Pin::Live, Some((live, _))) = (&endpoint.pin, edge.roster().live_window()) {
-            ear.note(edge, heard::heard(live), &mut response);
+        let content = message::tool_content(caller.era, &content, false);
+        let mut response = respond::rpc_result(request.id, &content);
+        if let (Pin::Live, Some(live)) = (&endpoint.pin, live) {
+            ear.note(edge, live, &mut response);
         }
         return response;
     }
@@ -182,7 +183,7 @@ impl Ear {
         Ok(told)
     }
 
-    /// The client has an answer of this window.
+    /// The client has an answer that names this window.
     fn answered(&self, edge: &Edge, wish: Wish<'_>, target: &Target, response: &mut Response<Body>) {
         if !wish.is_explicit() {
             self.note(edge, heard::heard(&target.window), response);
@@ -202,7 +203,12 @@ fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
 /// Right after a restart of the coordinator, a window that nobody knows may be one that has not registered again:
 /// its calls must not be refused, or go to another one, meanwhile.
 async fn await_window(edge: &Edge, wish: Wish<'_>) {
-    let until = edge.0.started + REGISTRATION;
+    let is_bound = match wish.pin {
+        Pin::Window(named) => named.bound.is_some(),
+        Pin::Folder(stand) => stand.bound.is_some(),
+        Pin::Live => false,
+    };
+    let until = edge.0.started + if is_bound { LATE_REGISTRATION } else { REGISTRATION };
     let mut roster = edge.0.roster.clone();
     while Instant::now() < until && route::is_unheard_of(&roster.borrow_and_update(), wish) {
         tokio::select! {
@@ -219,7 +225,7 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
     let mut deadline = None;
     loop {
         if call.running.as_ref().is_some_and(Running::is_cancelled) {
-            return respond::json(http::StatusCode::OK, stopped_bytes(call, Stop::Cancelled));
+            return respond::json(http::StatusCode::OK, message::interrupted_bytes(call.era, &call.id));
         }
         if edge.successor().is_appointed() {
             return unrun();
@@ -240,6 +246,7 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
                         ear.answered(edge, wish, &target, &mut response);
                         return response;
                     }
+                    Attempt::Unheard(response) => return response,
                     Attempt::NotRun(why) => {
                         tracing::debug!(window = %target.window.id, why, "a call did not run; waiting");
                         (unreachable_window(&target.window.name, why), true)

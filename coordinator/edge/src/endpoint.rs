@@ -1,7 +1,7 @@
 //! CORE: what the URL of a request asks for: a window, toolsets.
 
 use baton_election::stand::Stand;
-use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, TREE_HEADER, from_header};
+use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, NESTED_HEADER, TREE_HEADER, from_header};
 use http::{HeaderMap, Uri};
 
 use super::route::{Named, Pin};
@@ -25,7 +25,8 @@ impl Endpoint {
         let bound = text(BOUND_HEADER)?;
         let tree = text(TREE_HEADER)?;
         let folder = text(FOLDER_HEADER)?;
-        let stand = folder.map(|folder| Stand { folder, tree, bound: bound.clone() });
+        let is_nested = headers.contains_key(NESTED_HEADER);
+        let stand = folder.map(|folder| Stand { folder, tree, is_nested, bound: bound.clone() });
         let pin = match rest.strip_prefix("/windows/") {
             Some(window) => {
                 let text = from_header(window.strip_suffix('/').unwrap_or(window))?;
@@ -71,12 +72,18 @@ mod tests {
         {
             assert_eq!(read(wrong), None, "{wrong}");
         }
-        let headers = [(FOLDER_HEADER, "/src/%C3%A9"), (TREE_HEADER, "/src"), (BOUND_HEADER, "/")];
+        let headers = [
+            (FOLDER_HEADER, "/src/%C3%A9"),
+            (TREE_HEADER, "/src"),
+            (NESTED_HEADER, "1"),
+            (BOUND_HEADER, "/"),
+        ];
         let headers = headers.map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
         let headers = HeaderMap::from_iter(headers);
         let endpoint = Endpoint::from_request(&"/mcp".parse().unwrap(), &headers).unwrap();
         let some = |text: &str| Some(text.to_owned());
-        let stand = Stand { folder: "/src/é".to_owned(), tree: some("/src"), bound: some("/") };
+        let stand =
+            Stand { folder: "/src/é".to_owned(), tree: some("/src"), is_nested: true, bound: some("/") };
         assert_eq!(endpoint.pin, Pin::Folder(stand.clone()));
         let endpoint = Endpoint::from_request(&"/mcp/windows/a".parse().unwrap(), &headers).unwrap();
         let named = Named { text: "a".to_owned(), bound: some("/"), stand: Some(stand) };

@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Events;
 use super::cancel::Running;
+use super::heard;
 use super::route::{Right, Target};
 
 /// How long an idle connection to a window is used again; shorter than any server's own patience, so that a call
@@ -62,8 +63,10 @@ pub(crate) struct Call {
 
 /// What became of sending a call.
 pub(crate) enum Attempt {
-    /// There is an answer for the client.
+    /// There is an answer for the client, in which it hears of the window.
     Answered(Response<Body>),
+    /// There is an answer, and no word of the window in it: the client cancelled, or the answer could not be passed on.
+    Unheard(Response<Body>),
     /// It provably did not run, for this reason.
     NotRun(&'static str),
 }
@@ -158,8 +161,9 @@ impl Windows {
             Right::Pin => upstream.gone.clone(),
         };
         let cut = self.cut.clone();
-        let exchange = Exchange { upstream, call: call.clone(), right: target.right, told, drained, cut };
-        match call.era {
+        let (window, call) = (target.window.clone(), call.clone());
+        let exchange = Exchange { upstream, window, call, right: target.right, told, drained, cut };
+        match exchange.call.era {
             Era::Stateless => exchange.run().await,
             // In the older eras a lost connection cancels nothing.
             Era::Sessions(_) => super::detach::finish(exchange.run()).await,
@@ -269,6 +273,7 @@ impl Upstream {
 /// A call at a window.
 pub(crate) struct Exchange {
     upstream: Arc<Upstream>,
+    window: Arc<Window>,
     pub(crate) call: Arc<Call>,
     right: Right,
     /// Headers on what the window shall tell.
@@ -287,14 +292,14 @@ impl Exchange {
             let result = tokio::select! {
                 biased;
                 result = sender.send(self.request()) => result,
-                stop = self.stopped() => return Attempt::Answered(self.stopped_answer(stop)),
+                stop = self.stopped() => return self.stopped_answer(stop),
             };
             match result {
                 Ok(response) => return self.on_response(response, sender).await,
                 Err(mut error) => {
                     if error.take_message().is_none() {
                         tracing::info!(error = %error.error(), "a window died during a call");
-                        return Attempt::Answered(self.stopped_answer(Stop::Gone));
+                        return self.stopped_answer(Stop::Gone);
                     }
                     // The message came back: not a byte of it was written.
                     if !is_used {
@@ -349,35 +354,32 @@ impl Exchange {
         let bytes = tokio::select! {
             biased;
             bytes = collect(incoming) => bytes,
-            stop = self.stopped() => return Attempt::Answered(self.stopped_answer(stop)),
+            stop = self.stopped() => return self.stopped_answer(stop),
         };
-        Attempt::Answered(match bytes {
+        match bytes {
             Ok(Some(bytes)) => {
                 self.upstream.keep(sender);
                 if is_json {
-                    respond::json(parts.status, bytes)
+                    Attempt::Answered(respond::json(parts.status, bytes))
                 } else {
                     self.on_odd_answer(parts.status, &bytes)
                 }
             }
-            Ok(None) => respond::tool_failure(self.call.era, &self.call.id, &too_large()),
+            Ok(None) => Attempt::Unheard(respond::tool_failure(self.call.era, &self.call.id, &too_large())),
             Err(error) => {
                 tracing::info!(%error, "a window died while answering");
                 self.stopped_answer(Stop::Gone)
             }
-        })
+        }
     }
 
     /// An agent answers text when it could not read the message, which our own reading was too coarse to see.
-    fn on_odd_answer(&self, status: StatusCode, bytes: &Bytes) -> Response<Body> {
+    fn on_odd_answer(&self, status: StatusCode, bytes: &Bytes) -> Attempt {
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(500)]).into_owned();
         if status.is_client_error() {
             let why = format!("cannot read the message: {text}");
-            return respond::rpc_error(
-                self.call.era,
-                Some(&self.call.id),
-                &RpcError::new(code::PARSE_ERROR, why),
-            );
+            let error = RpcError::new(code::PARSE_ERROR, why);
+            return Attempt::Unheard(respond::rpc_error(self.call.era, Some(&self.call.id), &error));
         }
         // It had the call, and nothing says how far it came: an agent that ends answers so.
         tracing::warn!(%status, "a window's answer is not valid MCP");
@@ -405,26 +407,24 @@ impl Exchange {
         }
     }
 
-    fn stopped_answer(&self, stop: Stop) -> Response<Body> {
-        respond::json(StatusCode::OK, stopped_bytes(&self.call, stop))
+    fn stopped_answer(&self, stop: Stop) -> Attempt {
+        let response = respond::json(StatusCode::OK, self.stopped_bytes(stop));
+        if stop == Stop::Cancelled { Attempt::Unheard(response) } else { Attempt::Answered(response) }
     }
-}
 
-/// The message that a client gets instead of the window's own.
-pub(crate) fn stopped_bytes(call: &Call, stop: Stop) -> Vec<u8> {
-    let failure = match stop {
-        Stop::Cancelled => return message::interrupted_bytes(call.era, &call.id),
-        Stop::Gone => {
-            let what = "The window exited during this call";
-            outcome_unknown(what)
-        }
-        Stop::Ended => outcome_unknown("The coordinator was stopped during this call"),
-        Stop::Drained => outcome_unknown(&format!(
-            "The window handed over, and the call was canceled after {} s",
-            DRAIN_MS / 1000
-        )),
-    };
-    message::tool_failure_bytes(call.era, &call.id, &failure)
+    /// The message that a client gets instead of the window's own. It names the window, as the window would have.
+    pub(crate) fn stopped_bytes(&self, stop: Stop) -> Vec<u8> {
+        let window = heard::described(&self.window);
+        let what = match stop {
+            Stop::Cancelled => return message::interrupted_bytes(self.call.era, &self.call.id),
+            Stop::Gone => format!("Window {window} exited during this call"),
+            Stop::Ended => format!("The coordinator was stopped while window {window} ran this call"),
+            Stop::Drained => {
+                format!("Window {window} handed over, and the call was canceled after {} s", DRAIN_MS / 1000)
+            }
+        };
+        message::tool_failure_bytes(self.call.era, &self.call.id, &outcome_unknown(&what))
+    }
 }
 
 /// The whole answer; `None` when it is too large.

@@ -14,6 +14,8 @@ use super::route::{Deed, shown};
 
 /// Clients that are remembered: more than a user has. One that was forgotten is told as a new one is.
 const CLIENTS_MAX: usize = 4_096;
+/// Bytes of what they are known by, all together: a folder's path can be long.
+const KEYS_MAX: usize = 1024 * 1024;
 /// Letters of a name in a label: a model reads it with every answer.
 const LABEL_MAX: usize = 20;
 
@@ -23,6 +25,7 @@ pub(crate) struct Memory {
     heard: HashMap<String, Heard>,
     /// Their keys, oldest first.
     order: VecDeque<String>,
+    n_bytes: usize,
 }
 
 impl Memory {
@@ -35,9 +38,10 @@ impl Memory {
             *known = heard;
             return;
         }
-        if self.order.len() >= CLIENTS_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
+        self.n_bytes += client.len();
+        while self.order.len() >= CLIENTS_MAX || self.n_bytes > KEYS_MAX {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.n_bytes -= oldest.len();
             self.heard.remove(&oldest);
         }
         self.order.push_back(client.to_owned());
@@ -96,7 +100,7 @@ pub(crate) fn label(roster: &Roster, window: &Window) -> Option<String> {
 }
 
 /// `"api" (/src/api)`
-fn described(window: &Window) -> String {
+pub(crate) fn described(window: &Window) -> String {
     match window.folders.first() {
         Some(folder) => format!("{:?} ({})", window.name, shown(folder)),
         None => format!("{:?}", window.name),
@@ -153,6 +157,12 @@ mod tests {
         }
         assert_eq!((memory.heard.len(), memory.order.len()), (CLIENTS_MAX, CLIENTS_MAX));
         assert!(memory.last("9").is_none() && memory.last("10").is_some());
+        for letter in 'a'..'z' {
+            let key = letter.to_string().repeat(KEYS_MAX / 10);
+            memory.note(&key, heard(&roster.windows[&"a".parse().unwrap()]));
+            assert!(memory.last(&key).is_some() && memory.n_bytes <= KEYS_MAX);
+        }
+        assert_eq!(memory.heard.len(), memory.order.len());
     }
 
     #[test]

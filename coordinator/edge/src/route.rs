@@ -483,7 +483,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_is_open_and_what_to_do_is_told() {
-        let stand = Stand { folder: "/wt/deep".to_owned(), tree: Some("/wt".to_owned()), bound: None };
+        let stand = Stand { folder: "/wt/deep".to_owned(), tree: Some("/wt".to_owned()), ..Stand::default() };
         let pin = Pin::Folder(stand.clone());
         let wish = Wish { window: None, session: None, pin: &pin, deed: Deed::Reads };
         let Decision::Refuse(failure) = route(&roster(), wish) else { panic!() };

@@ -8,6 +8,7 @@ use baton_link::logs::AUDIT;
 use baton_mcp::envelope;
 use baton_mcp::fault::{RpcError, ToolFailure};
 use baton_proto::control::{AiHandover, WindowKind, WindowRef, WindowState};
+use baton_proto::edge::Heard;
 use baton_proto::ids::WindowId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::info;
 
 use super::Edge;
+use super::heard::heard;
 use super::route::{Pin, shown};
 
 /// Name of the toolset.
@@ -83,20 +85,27 @@ pub(crate) struct Client<'a> {
     pub(crate) pin: &'a Pin,
 }
 
+/// What a tool answers.
+pub(crate) struct Said {
+    pub(crate) content: Value,
+    /// The window that it calls live.
+    pub(crate) live: Option<Heard>,
+}
+
 /// Runs one of the tools; `None` when `name` is not one.
 pub(crate) async fn call(
     edge: &Edge,
     name: &str,
     arguments: Option<&serde_json::value::RawValue>,
     client: &Client<'_>,
-) -> Option<Result<Value, ToolFailure>> {
+) -> Option<Result<Said, ToolFailure>> {
     match name {
         "list_windows" => Some(Ok(list(&edge.roster()))),
         "activate_window" => {
             let audit = Audit::begin(arguments, client.name);
             let result = activate(edge, arguments, client.name).await;
             audit.end(&result);
-            Some(result.map(|content| with_binding(content, client.pin)))
+            Some(result.map(|said| Said { content: with_binding(said.content, client.pin), ..said }))
         }
         _ => None,
     }
@@ -140,7 +149,7 @@ impl Audit {
         Self { window, client, since: Instant::now(), outcome: "cancelled" }
     }
 
-    fn end(mut self, result: &Result<Value, ToolFailure>) {
+    fn end(mut self, result: &Result<Said, ToolFailure>) {
         self.outcome = result.as_ref().map_or_else(|failure| failure.code, |_| "success");
     }
 }
@@ -166,7 +175,7 @@ struct ListedWindow<'a> {
     users_sessions: Vec<&'a str>,
 }
 
-fn list(roster: &Roster) -> Value {
+fn list(roster: &Roster) -> Said {
     let windows = roster.windows.values().map(|window| ListedWindow {
         id: &window.id,
         name: &window.name,
@@ -180,18 +189,20 @@ fn list(roster: &Roster) -> Value {
             users.map(|session| session.id.as_str()).collect()
         },
     });
-    json!({
+    let live = roster.live_window().map(|(window, _)| window);
+    let content = json!({
         "status": "success",
-        "live": roster.live_window().map(|(window, _)| &window.id),
+        "live": live.map(|window| &window.id),
         "windows": windows.collect::<Vec<_>>(),
-    })
+    });
+    Said { content, live: live.map(|window| heard(window)) }
 }
 
 async fn activate(
     edge: &Edge,
     arguments: Option<&serde_json::value::RawValue>,
     client: &str,
-) -> Result<Value, ToolFailure> {
+) -> Result<Said, ToolFailure> {
     #[derive(Deserialize)]
     struct Arguments {
         window: String,
@@ -206,8 +217,10 @@ async fn activate(
     let window =
         resolve(&roster, &arguments.window).map_err(|unresolved| unresolved_failure(&roster, unresolved))?;
     let target = window.to_ref();
+    let is_live =
+        || Said { content: json!({ "status": "success", "window": target }), live: Some(heard(window)) };
     if roster.live_window().is_some_and(|(live, _)| live.id == target.id) {
-        return Ok(json!({ "status": "success", "window": target }));
+        return Ok(is_live());
     }
     let ask_for = match (roster.settings.ai_handover, window.kind) {
         (AiHandover::Always, _) => None,
@@ -228,7 +241,7 @@ async fn activate(
         candidates: vec![target.clone()],
     })?;
     if edge.is_live_within(&target.id, ACTIVATE_TIMEOUT).await {
-        return Ok(json!({ "status": "success", "window": target }));
+        return Ok(is_live());
     }
     let why = if was_asked { "the user did not agree in time" } else { "it did not become live in time" };
     Err(ToolFailure {

@@ -17,6 +17,8 @@ pub struct Stand {
     pub folder: String,
     /// The root of the tree that the directory is in; `None` when it is in none.
     pub tree: Option<String>,
+    /// Whether another tree is around that one.
+    pub is_nested: bool,
     /// The folder by which its window was found when it was answered first.
     pub bound: Option<String>,
 }
@@ -94,8 +96,9 @@ pub fn is_of_stand(window: &Window, stand: &Stand) -> bool {
 fn fit(window: &Window, folder: &str, stand: &Stand) -> Option<Fit> {
     let is_within = |root: &Option<String>| root.as_ref().is_none_or(|root| contains(root, folder));
     let is_holding = contains(folder, &stand.folder);
-    // A folder that is in no tree itself has the trees in it.
-    let has_trees = is_holding && !window.trees.contains_key(folder);
+    // A folder that is in no tree itself has the trees in it. What the client says of them is newer than what the window
+    // said.
+    let has_trees = is_holding && !stand.is_nested;
     if !((is_within(&stand.tree) || has_trees) && is_within(&stand.bound)) {
         return None;
     }
@@ -150,10 +153,17 @@ mod tests {
         }
     }
 
-    fn check(roster: &Roster, folder: &str, tree: &str, bound: &str) -> String {
+    fn stand(folder: &str, tree: &str, bound: &str) -> Stand {
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let stand = Stand { folder: folder.to_owned(), tree: some(tree), bound: some(bound) };
-        match resolve_stand(roster, &stand) {
+        Stand { folder: folder.to_owned(), tree: some(tree), is_nested: false, bound: some(bound) }
+    }
+
+    fn check(roster: &Roster, folder: &str, tree: &str, bound: &str) -> String {
+        check_stand(roster, &stand(folder, tree, bound))
+    }
+
+    fn check_stand(roster: &Roster, stand: &Stand) -> String {
+        match resolve_stand(roster, stand) {
             Ok(found) => format!("{} by {}", found.window.id, found.folder),
             Err(Nowhere::Several(several)) => {
                 let ids: Vec<_> = several.iter().map(|one| one.id.as_str()).collect();
@@ -175,9 +185,7 @@ mod tests {
         for (folder, tree, expected) in [
             ("/src/repo", "/src/repo", "repo by /src/repo"),
             ("/src/repo/deep/", "/src/repo", "repo by /src/repo"),
-            // A worktree, a nested repository, a submodule inside of the window's folder, and a worktree beside it.
-            ("/src/repo/wt", "/src/repo/wt", "nobody"),
-            ("/src/repo/wt/deep", "/src/repo/wt", "nobody"),
+            // A worktree beside the window's folder.
             ("/src/wt", "/src/wt", "nobody"),
             ("/src/repository", "", "nobody"),
             // A window on a folder of repositories.
@@ -189,6 +197,15 @@ mod tests {
             ("/src", "/src", "nobody"),
         ] {
             assert_eq!(check(&roster, folder, tree, ""), expected, "{folder} in {tree}");
+        }
+        // A worktree, a nested repository, a submodule inside of the window's folder, or of a repository in it.
+        for (folder, tree) in [
+            ("/src/repo/wt", "/src/repo/wt"),
+            ("/src/repo/wt/deep", "/src/repo/wt"),
+            ("/work/one/wt/deep", "/work/one/wt"),
+        ] {
+            let nested = Stand { is_nested: true, ..stand(folder, tree, "") };
+            assert_eq!(check_stand(&roster, &nested), "nobody", "{folder} in {tree}");
         }
     }
 

@@ -92,8 +92,9 @@ pub struct Terminal {
 }
 
 /// Starts a program in a pseudo terminal.
-pub fn spawn_in_terminal(program: &Program, mark: &str) -> anyhow::Result<Terminal> {
-    let pty = portable_pty::native_pty_system().openpty(portable_pty::PtySize::default())?;
+pub fn spawn_in_terminal(program: &Program, mark: &str) -> io::Result<Terminal> {
+    let pty = portable_pty::native_pty_system().openpty(portable_pty::PtySize::default());
+    let pty = pty.map_err(chained)?;
     let mut command = portable_pty::CommandBuilder::new(&program.path);
     command.args(&program.args);
     command.env(MARK, mark);
@@ -106,11 +107,16 @@ pub fn spawn_in_terminal(program: &Program, mark: &str) -> anyhow::Result<Termin
             None => command.env_remove(name),
         }
     }
-    let child = pty.slave.spawn_command(command)?;
-    let pid = child.process_id().ok_or_else(|| anyhow::anyhow!("the program has no process id"))?;
-    let reader = pty.master.try_clone_reader()?;
-    let writer = pty.master.take_writer()?;
+    let child = pty.slave.spawn_command(command).map_err(chained)?;
+    let pid = child.process_id().ok_or_else(|| io::Error::other("the program has no process id"))?;
+    let reader = pty.master.try_clone_reader().map_err(chained)?;
+    let writer = pty.master.take_writer().map_err(chained)?;
     Ok(Terminal { pid, reader, writer, keep: (pty.master, child) })
+}
+
+/// With all its causes.
+fn chained(error: impl std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{error:#}"))
 }
 
 /// Waits for the end of this process, however it comes, and then kills what carries one of its marks, and removes the

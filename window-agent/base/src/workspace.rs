@@ -93,9 +93,10 @@ impl Workspace {
 
     /// The same for a client that stands in `folder`; a folder that is in none of the window's means nothing.
     pub fn seen_from(mut self, folder: &Path) -> Self {
+        let folder = paths::clean(folder);
         let is_inside = |own: &Folder| folder.starts_with(&own.path);
         if self.folders.iter().any(is_inside) {
-            self.stand = Some(Arc::new(named(folder.to_owned())));
+            self.stand = Some(Arc::new(named(folder)));
         }
         self
     }

@@ -329,6 +329,7 @@ mod tests {
         std::fs::create_dir_all(root.join("out")).unwrap();
         std::fs::create_dir_all(root.join("target/debug")).unwrap();
         std::fs::write(root.join("target/CACHEDIR.TAG"), "").unwrap();
+        std::fs::create_dir(root.join(".git")).unwrap();
         std::fs::write(root.join(".gitignore"), "out\n").unwrap();
         std::fs::write(root.join("a.py"), "").unwrap();
         let later = SystemTime::now() + Duration::from_secs(60);

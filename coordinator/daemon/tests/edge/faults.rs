@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, HEARD_HEADER};
 use baton_proto::ids::Term;
 use serde_json::{Value, json};
 
@@ -139,6 +140,70 @@ async fn a_handover_lets_running_calls_end_and_sends_new_ones_to_the_new_window(
     a.release.send_replace(true);
     let answer = running.await.unwrap();
     assert_eq!((&content(&answer)["window"], &content(&answer)["ended"]), (&json!("a"), &json!("ended")));
+}
+
+/// A client that heard of another window is refused before anything is done in this one, unless an answer named it.
+#[tokio::test]
+async fn only_an_answer_that_names_the_window_counts_as_heard() {
+    let world = World::start().await;
+    let a = world.live_window("a").await;
+    let mut b = FakeWindow::start("b").await;
+    world.register(&b);
+    let session = world.initialize("2025-06-18").await;
+    let act = |id: u64| world.post(Some(&session), call(id, "echo", json!({})));
+    assert_eq!(content(&act(1).await)["window"], "a");
+    world.take(&b, 2);
+
+    let look = |id: u64| call(id, TOOL, json!({ "wait": true }));
+    let cancelled = post(&world, &session, &look(2));
+    assert_eq!(b.event().await, format!("started {TOOL}"));
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } });
+    world.post(Some(&session), cancel).await;
+    assert_eq!(content(&cancelled.await.unwrap())["status"], "interrupted");
+    assert_eq!(content(&act(3).await)["code"], "window_changed");
+
+    world.take(&a, 3);
+    assert_eq!(content(&act(4).await)["code"], "window_changed");
+    world.take(&b, 4);
+    let lost = post(&world, &session, &look(5));
+    assert_eq!(b.event().await, format!("cancelled {TOOL}"));
+    assert_eq!(b.event().await, format!("started {TOOL}"));
+    b.kill.cancel();
+    let lost = lost.await.unwrap();
+    let message = content(&lost)["message"].as_str().unwrap();
+    assert!(message.starts_with("Window \"project b\" (/src/b) exited during this call"), "{message}");
+    let mut again = FakeWindow::start("b").await;
+    again.window.incarnation = 2;
+    world.register(&again);
+    world.take(&again, 5);
+    assert_eq!(content(&act(6).await)["window"], "b");
+    assert_eq!(again.event().await, "started echo");
+}
+
+/// Windows of a busy machine come late after the coordinator has started again.
+#[tokio::test]
+async fn a_client_waits_for_the_window_that_answered_it_before() {
+    let world = World::start().await;
+    let from = |folder: &str| {
+        let request = world.request("/mcp").header(FOLDER_HEADER, folder).header(HEARD_HEADER, "");
+        request.header(BOUND_HEADER, folder).body(call(1, TOOL, json!({})).to_string())
+    };
+    let waiting = send(from("/src/a"));
+    world.post(None, json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(3)).await;
+    tokio::time::resume();
+    world.post(None, json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" })).await;
+    assert!(!waiting.is_finished());
+    let a = FakeWindow::start("a").await;
+    world.register(&a);
+    assert_eq!(content(&waiting.await.unwrap())["window"], "a");
+    // Not for ever.
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(3)).await;
+    tokio::time::resume();
+    assert_eq!(content(&send(from("/src/b")).await.unwrap())["code"], "no_window");
 }
 
 #[tokio::test]

@@ -316,7 +316,7 @@ impl ServerHandler for Tools {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let tool = request.name.to_string();
-        let mut answer = json!({ "window": self.name, "tool": tool, "arguments": arguments });
+        let mut answer = json!({ "window": self.name, "tool": tool, "arguments": &arguments });
         let _ = self.events.send(format!("started {tool}"));
         if tool == "caller" {
             let headers = context.extensions.get::<http::request::Parts>().map(|parts| &parts.headers);
@@ -327,7 +327,7 @@ impl ServerHandler for Tools {
             let token = context.meta.get_progress_token().unwrap();
             let _ = context.peer.notify_progress(ProgressNotificationParam::new(token, 1.0)).await;
         }
-        if tool == "wait" || tool == "stream" {
+        if tool == "wait" || tool == "stream" || arguments["wait"] == true {
             let mut release = self.release.clone();
             let ended = tokio::select! {
                 _ = release.wait_for(|is_released| *is_released) => "ended",

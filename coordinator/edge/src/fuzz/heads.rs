@@ -188,13 +188,14 @@ impl<'a> Head<'a> {
     }
 
     fn pin(&self) -> Option<route::Pin> {
-        use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, TREE_HEADER};
+        use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, NESTED_HEADER, TREE_HEADER};
         // Of a header that is there and is no text nothing is made.
         let text = |name: &str| {
             self.all(name).first().map(|text| decoded(text)).map_or(Some(None), |text| text.map(Some))
         };
         let (folder, tree, bound) = (text(FOLDER_HEADER)?, text(TREE_HEADER)?, text(BOUND_HEADER)?);
-        let stand = folder.map(|folder| Stand { folder, tree, bound: bound.clone() });
+        let is_nested = !self.all(NESTED_HEADER).is_empty();
+        let stand = folder.map(|folder| Stand { folder, tree, is_nested, bound: bound.clone() });
         match self.path() {
             "/mcp" | "/mcp/" => Some(stand.map_or(route::Pin::Live, route::Pin::Folder)),
             path => {

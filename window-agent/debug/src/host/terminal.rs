@@ -16,7 +16,7 @@ const MAX_STDIN: usize = 64;
 pub(crate) async fn run(arguments: Value, mark: String, inbox: Inbox) -> Result<Value, String> {
     let program = terminal_program(&arguments).ok_or("runInTerminal without a program")?;
     let spawned = tokio::task::spawn_blocking(move || process::spawn_in_terminal(&program, &mark));
-    let terminal = spawned.await.map_err(|error| error.to_string())?.map_err(|error| format!("{error:#}"))?;
+    let terminal = spawned.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     let pid = terminal.pid;
     let (texts, to_write) = std::sync::mpsc::sync_channel::<Vec<u8>>(MAX_STDIN);
     let mut writer = terminal.writer;
