@@ -59,7 +59,9 @@ fn seen(metadata: std::io::Result<std::fs::Metadata>) -> Seen {
 impl State {
     fn note(&mut self, path: PathBuf, kind: ChangeKind) {
         let is_known = self.files.contains_key(&path);
-        match kind {
+        // When two files change places, that each of them went may be told last.
+        let is_back = kind == ChangeKind::Deleted && path.is_file();
+        match if is_back { ChangeKind::Changed } else { kind } {
             ChangeKind::Deleted => {
                 // Of a folder that is moved away nothing more is told than that.
                 let inside = self.files.range(path.clone()..).map(|(file, _)| file);
@@ -78,7 +80,7 @@ impl State {
                 if !now.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
                     self.files.insert(path.clone(), seen(now));
                 }
-                let kind = if is_known { ChangeKind::Changed } else { kind };
+                let kind = if is_known || is_back { ChangeKind::Changed } else { kind };
                 merge(&mut self.changes, path, kind);
             }
         }
@@ -350,6 +352,16 @@ mod tests {
         std::fs::write(root.join("c.py.new"), "3").unwrap();
         std::fs::rename(root.join("c.py.new"), root.join("c.py")).unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Changed c.py", "Deleted c.py.new"], "it was there");
+        // Two files change places, and the second one goes.
+        for (one, other) in [("c.py", "c.py.new"), ("c.py.new", "c.py")] {
+            std::fs::write(root.join("c.py.new"), "4").unwrap();
+            let (one, other) = (root.join(one), root.join(other));
+            let flags = rustix::fs::RenameFlags::EXCHANGE;
+            rustix::fs::renameat_with(rustix::fs::CWD, one, rustix::fs::CWD, other, flags).unwrap();
+            std::fs::remove_file(root.join("c.py.new")).unwrap();
+            assert_eq!(names(&root, watch.changes().await), ["Changed c.py", "Deleted c.py.new"]);
+            assert!(watch.has(&root.join("c.py")));
+        }
         std::fs::rename(root.join("new"), folder.path().join("node_modules/away")).unwrap();
         assert_eq!(names(&root, watch.changes().await), ["Deleted new", "Deleted new/inner/b.py"]);
         std::fs::remove_file(root.join("c.py")).unwrap();

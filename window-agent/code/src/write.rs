@@ -243,7 +243,7 @@ fn is_written_in(edit: &FileEdit, folder: &Path) -> bool {
 fn replace(edit: &FileEdit, fresh: Option<PathBuf>, done: &mut Journal) -> Result<Option<PathBuf>, Failure> {
     let (Some(fresh), Some(to)) = (fresh, &edit.to) else { return Ok(None) };
     let failed = |error| Failure::Io(to.clone(), error);
-    let is_exchanged = exchange(&fresh, to).map_err(failed)?;
+    let is_exchanged = exchange(to, &fresh).map_err(failed)?;
     if !is_exchanged {
         std::fs::rename(&fresh, to).map_err(failed)?;
     }
@@ -261,9 +261,10 @@ fn replace(edit: &FileEdit, fresh: Option<PathBuf>, done: &mut Journal) -> Resul
     }
 }
 
-/// Whether two files have changed places; false where the system cannot do that.
-fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
-    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+/// Whether a file has changed places with one that is no one else's; false where the system cannot do that. What
+/// inotify tells last is that there is a file at `path`: the other way around it would be that there is none.
+fn exchange(path: &Path, own: &Path) -> io::Result<bool> {
+    match renameat_with(CWD, path, CWD, own, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(true),
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => Ok(false),
         Err(error) => Err(error.into()),

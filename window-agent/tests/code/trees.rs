@@ -283,6 +283,7 @@ async fn a_repository_in_a_project_keeps_its_text() {
         let place = Place::of_server(server, files);
         let plug = place.root.join("plug");
         commit_all(&plug);
+        git(&place.root, &["init", "-q"]);
         assert_eq!(uses(&place, name, file).await, expected, "{server}");
         let callers = json!({"to": "callers", "symbol_name": name, "context_file": file, "timeout": TIMEOUT});
         let callers = place.ok("lcp_navigate", callers).await;
@@ -306,6 +307,7 @@ async fn a_definition_in_another_tree_is_told_to_be_there() {
     );
     let sub = place.root.join("sub");
     commit_all(&sub);
+    git(&place.root, &["init", "-q"]);
     let arguments =
         json!({"to": "definition", "symbol_name": "price", "context_file": "main.ts", "timeout": TIMEOUT});
     let refused = place.call("lcp_navigate", arguments).await;
