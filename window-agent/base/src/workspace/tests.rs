@@ -160,7 +160,7 @@ async fn a_missing_or_broken_launch_json_is_told() {
         ],
         "a",
         expect![[r#"
-            Configurations { configurations: [(1, {"name": String("a")})], compounds: [], notes: ["ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object."] }
+            Configurations { configurations: [(1, {"name": String("a")})], compounds: [], notes: ["ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object."], folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
             ("{\"name\":\"a\"}", [])
         "#]],
     )
