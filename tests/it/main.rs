@@ -3,6 +3,7 @@
 mod adapters;
 mod audit;
 mod bad_input;
+mod belonging;
 mod code;
 mod command_line;
 mod doctor;

@@ -159,7 +159,8 @@ fn open_window(options: &Options, id: WindowId, editor: Option<Editor>) -> anyho
     let name = name.or_else(|| folders.first().map(|folder| folder.name.clone()));
     let paths = folders.iter().map(|folder| folder.path.clone()).collect();
     let shim = editor.as_ref().map(|editor| editor.shim().clone());
-    let debugger = Debugger::spawn(DebuggerOptions { editor, ..DebuggerOptions::from_env(paths) });
+    let debugger =
+        Debugger::spawn(DebuggerOptions { editor, has_own_ids: true, ..DebuggerOptions::from_env(paths) });
     let name = name.unwrap_or_else(|| id.to_string());
     let mut window = Window::new(id, name, options.kind.into(), workspace, debugger);
     if let Some(shim) = shim {

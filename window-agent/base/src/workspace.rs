@@ -11,7 +11,7 @@ use crate::launch_config::variables::{Folder, VariableProblem, Variables};
 use crate::launch_config::{self, LaunchFile, LaunchProblem, env_file};
 use crate::names;
 use crate::object::Object;
-use crate::paths::{self, Fit, Given};
+use crate::paths::{self, Fit, Given, Remote};
 use crate::walk::walk;
 
 /// Most files a search looks at.
@@ -35,6 +35,8 @@ pub struct Workspace {
     folders: Arc<[Folder]>,
     /// Where the client of a call stands, in one of the folders: relative paths mean that first.
     stand: Option<Arc<Folder>>,
+    /// Whose addresses of remote files are files of this window.
+    remote: Remote,
 }
 
 /// What the launch.json files of all folders hold.
@@ -64,9 +66,9 @@ impl Workspace {
             }
             Some(_) => {
                 tracing::warn!(?missing, "cannot open these folders; ignoring them");
-                Ok(workspace)
+                Ok(Self { remote: Remote::Foreign, ..workspace })
             }
-            None => Ok(workspace),
+            None => Ok(Self { remote: Remote::Foreign, ..workspace }),
         }
     }
 
@@ -85,7 +87,7 @@ impl Workspace {
                 }
             }
         }
-        (Self { folders: opened.into(), stand: None }, missing)
+        (Self { folders: opened.into(), stand: None, remote: Remote::Own }, missing)
     }
 
     /// The same for a client that stands in `folder`; a folder that is in none of the window's means nothing.
@@ -111,14 +113,14 @@ impl Workspace {
 
     /// The one file that `given` names: absolute, relative to a folder, an address, or a unique end of a path.
     pub async fn resolve_file(&self, given: &str) -> Result<PathBuf, Fault> {
-        let parsed = understood(given)?;
+        let parsed = self.parse(given)?;
         let (workspace, given) = (self.clone(), given.to_owned());
         run_blocking(move || workspace.resolve(&given, &parsed)).await
     }
 
     /// The same for a file that will be changed: none that is merely called alike.
     pub async fn resolve_exactly(&self, given: &str) -> Result<PathBuf, Fault> {
-        let parsed = understood(given)?;
+        let parsed = self.parse(given)?;
         let (workspace, given) = (self.clone(), given.to_owned());
         run_blocking(move || match &parsed {
             Given::Absolute(_) => workspace.resolve(&given, &parsed),
@@ -127,6 +129,14 @@ impl Workspace {
             }
         })
         .await
+    }
+
+    /// What a path means that a client gave.
+    pub fn parse(&self, given: &str) -> Result<Given, Fault> {
+        paths::parse(given, self.remote).map_err(|problem| {
+            Fault::new(Kind::InvalidPath, format!("{:?} {problem}.", shorten(given)))
+                .hint("Give an absolute path, or one relative to the window's folder.")
+        })
     }
 
     fn resolve(&self, given: &str, parsed: &Given) -> Result<PathBuf, Fault> {
@@ -360,13 +370,6 @@ impl Workspace {
         merge_env_file(&mut resolved, folder, &environment, &mut notes)?;
         Ok((resolved, notes))
     }
-}
-
-fn understood(given: &str) -> Result<Given, Fault> {
-    paths::parse(given).map_err(|problem| {
-        Fault::new(Kind::InvalidPath, format!("{:?} {problem}.", shorten(given)))
-            .hint("Give an absolute path, or one relative to the window's folder.")
-    })
 }
 
 fn named(path: PathBuf) -> Folder {

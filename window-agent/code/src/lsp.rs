@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use self::answers::Place;
 use self::lenient::list;
-use baton_agent_base::paths::{self, Given};
+use baton_agent_base::paths::{self, Given, Remote};
 use baton_agent_base::wire::read;
 
 /// A place in a document, counted from 0; `character` in what was agreed upon.
@@ -152,7 +152,7 @@ pub fn uri(path: &Path) -> String {
 
 /// The file at an address; `None` for what is no file.
 pub fn path(uri: &str) -> Option<PathBuf> {
-    match paths::parse(uri) {
+    match paths::parse(uri, Remote::Own) {
         Ok(Given::Absolute(path)) => Some(path),
         _ => None,
     }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::breakpoints::place::{Place, place_of};
 use crate::dap::body::NewBreakpoint;
+use crate::ids::Base;
 use crate::types::triggers::TriggerKind;
 use crate::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
 
@@ -24,9 +25,11 @@ pub(crate) type SessionKey = u64;
 pub(crate) struct Breakpoints {
     by_id: BTreeMap<i64, Entry>,
     triggers: BTreeMap<i64, TriggerEntry>,
-    /// No exception is to stop a program, not even where an adapter would choose so.
-    has_no_exceptions: bool,
+    /// Whose programs no exception is to stop, not even where an adapter would choose so.
+    without_exceptions: BTreeSet<Option<String>>,
     last_id: i64,
+    /// An editor has one breakpoint at a place, for everybody; without one each client has its own.
+    is_shared: bool,
 }
 
 #[derive(Debug)]
@@ -59,11 +62,23 @@ pub(crate) struct WantedAll {
 }
 
 impl Breakpoints {
-    /// Sets a breakpoint, or changes the one at the same place; gives its id.
+    /// None yet; their ids count from there.
+    pub(crate) fn from_base(base: Base, is_shared: bool) -> Self {
+        Self { last_id: base.before_first(), is_shared, ..Self::default() }
+    }
+
+    /// Whether a breakpoint of this owner is to stop the programs of this client.
+    pub(crate) fn concerns(&self, owner: &Option<String>, client: &str) -> bool {
+        self.is_shared || owner.as_deref().is_none_or(|owner| owner == client)
+    }
+
+    /// Sets a breakpoint, or changes the owner's one at the same place; gives its id.
     pub(crate) fn set(&mut self, wish: SetBreakpoint) -> i64 {
         let is_same_place =
             |old: &SetBreakpoint| (&old.path, old.line, old.column) == (&wish.path, wish.line, wish.column);
-        if let Some((&id, entry)) = self.by_id.iter_mut().find(|(_, entry)| is_same_place(&entry.wish)) {
+        let is_shared = self.is_shared;
+        let is_meant = |entry: &Entry| is_same_place(&entry.wish) && (is_shared || entry.owner == wish.owner);
+        if let Some((&id, entry)) = self.by_id.iter_mut().find(|(_, entry)| is_meant(entry)) {
             let old = std::mem::replace(&mut entry.wish, wish);
             if old.owner != entry.wish.owner {
                 let [was, is] = [&old, &entry.wish].map(|wish| {
@@ -88,9 +103,11 @@ impl Breakpoints {
                 RemoveBreakpoint::Id(id) => breakpoint.id == *id,
                 RemoveBreakpoint::Of(owner) => breakpoint.owner == *owner,
                 RemoveBreakpoint::All => true,
-                RemoveBreakpoint::Location { path, line } => {
-                    breakpoint.path == *path
-                        && (breakpoint.line == *line || breakpoint.actual_line == Some(*line))
+                RemoveBreakpoint::Location { path, line, owner } => {
+                    let is_there = breakpoint.path == *path
+                        && (breakpoint.line == *line || breakpoint.actual_line == Some(*line));
+                    let may = |client: &String| self.concerns(&breakpoint.owner, client);
+                    is_there && owner.as_ref().is_none_or(may)
                 }
             })
             .map(|breakpoint| breakpoint.id)
@@ -153,9 +170,10 @@ impl Breakpoints {
         self.by_id.values().map(|entry| entry.wish.path.as_path()).collect()
     }
 
-    /// The breakpoints of a file as an adapter wants them, with our ids.
-    pub(crate) fn of_file(&self, path: &Path) -> Vec<Wanted> {
-        let in_file = self.by_id.iter().filter(|(_, entry)| entry.wish.path == path);
+    /// The breakpoints of a file as the adapter of this client's program wants them, with our ids.
+    pub(crate) fn of_file(&self, path: &Path, client: &str) -> Vec<Wanted> {
+        let is_meant = |entry: &Entry| entry.wish.path == path && self.concerns(&entry.owner, client);
+        let in_file = self.by_id.iter().filter(|(_, entry)| is_meant(entry));
         in_file.map(|(&id, entry)| Wanted { id, wish: entry.wish.clone() }).collect()
     }
 
@@ -197,22 +215,30 @@ impl Breakpoints {
         });
     }
 
-    /// Everything a session of this tree is to begin with, but for the files that its adapter does not serve.
-    pub(crate) fn wanted_by(&self, tree: SessionKey, is_served: impl Fn(&Path) -> bool) -> WantedAll {
+    /// Everything a session of this tree is to begin with, for this client, but for the files that its adapter does
+    /// not serve.
+    pub(crate) fn wanted_by(
+        &self,
+        tree: SessionKey,
+        client: &str,
+        is_served: impl Fn(&Path) -> bool,
+    ) -> WantedAll {
         let served = self.paths().into_iter().filter(|path| is_served(path));
-        let lines = served.map(|path| (path.to_owned(), self.of_file(path))).collect();
+        let lines = served.map(|path| (path.to_owned(), self.of_file(path, client)));
+        let lines = lines.filter(|(_, wanted)| !wanted.is_empty()).collect();
         let triggers = TriggerKind::ALL.into_iter().filter_map(|kind| {
-            let wanted = self.of_kind(kind, tree).wanted?;
+            let wanted = self.of_kind(kind, tree, client).wanted?;
             (!wanted.is_empty() || kind == TriggerKind::Exception).then_some((kind, wanted))
         });
         WantedAll { lines, triggers: triggers.collect() }
     }
 
-    /// Those among `hit` that a stop at this place means, when the adapter did not name them.
-    pub(crate) fn at(&self, path: &str, line: i64) -> Vec<i64> {
+    /// Those among `hit` that a stop of this client's program at this place means, when the adapter did not name them.
+    pub(crate) fn at(&self, path: &str, line: i64, client: &str) -> Vec<i64> {
         let is_here = |breakpoint: &Breakpoint| {
             let bound_line = breakpoint.actual_line.unwrap_or(breakpoint.line);
-            breakpoint.path == Path::new(path) && i64::from(bound_line) == line
+            let is_there = breakpoint.path == Path::new(path) && i64::from(bound_line) == line;
+            is_there && self.concerns(&breakpoint.owner, client)
         };
         self.list().into_iter().filter(is_here).map(|breakpoint| breakpoint.id).collect()
     }
@@ -444,8 +470,41 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_set_stays_theirs_and_its_condition_is_not_lost_without_a_word() {
+    fn without_an_editor_each_client_has_its_own_breakpoints() {
         let mut breakpoints = Breakpoints::default();
+        let of = |owner: &str, line: u32, condition: &str| SetBreakpoint {
+            owner: Some(owner.to_owned()),
+            condition: Some(condition.to_owned()),
+            ..wish("/a", line)
+        };
+        let anns = breakpoints.set(of("ann", 1, "a"));
+        let bobs = breakpoints.set(of("bob", 1, "b"));
+        assert_ne!(anns, bobs);
+        assert_eq!(breakpoints.find(anns).unwrap().condition.as_deref(), Some("a"), "it is not overwritten");
+        assert_eq!(breakpoints.set(of("ann", 1, "c")), anns, "one's own is changed");
+        let everybodys = breakpoints.set(wish("/a", 2));
+        let ids = |client: &str| -> Vec<i64> {
+            breakpoints.of_file(Path::new("/a"), client).iter().map(|wanted| wanted.id).collect()
+        };
+        assert_eq!((ids("ann"), ids("bob")), (vec![anns, everybodys], vec![bobs, everybodys]));
+        assert_eq!(ids("cid"), [everybodys]);
+        assert_eq!(breakpoints.at("/a", 1, "ann"), [anns]);
+        let begins_with = breakpoints.wanted_by(1, "bob", |_| true).lines;
+        assert_eq!(begins_with[Path::new("/a")].len(), 2);
+
+        let there = |owner: &str| RemoveBreakpoint::Location {
+            path: "/a".into(),
+            line: 1,
+            owner: Some(owner.to_owned()),
+        };
+        assert!(breakpoints.remove(&there("cid")).is_empty());
+        assert_eq!(breakpoints.remove(&there("bob"))[0].id, bobs);
+        assert_eq!(breakpoints.remove(&RemoveBreakpoint::Id(anns)).len(), 1, "an id names it");
+    }
+
+    #[test]
+    fn what_the_user_set_stays_theirs_and_its_condition_is_not_lost_without_a_word() {
+        let mut breakpoints = Breakpoints { is_shared: true, ..Breakpoints::default() };
         let of = |owner: Option<&str>, condition: Option<&str>| SetBreakpoint {
             owner: owner.map(str::to_owned),
             condition: condition.map(str::to_owned),
@@ -513,8 +572,8 @@ mod tests {
         breakpoints.bind(7, id, Binding { verified: true, line: Some(5), ..Binding::default() });
         let moved = breakpoints.find(id).unwrap();
         assert_eq!(moved.message.as_deref(), Some("line 4 has no code; it stops on line 5"));
-        assert_eq!(breakpoints.at("/a", 5), [id]);
-        let there = RemoveBreakpoint::Location { path: "/a".into(), line: 5 };
+        assert_eq!(breakpoints.at("/a", 5, ""), [id]);
+        let there = RemoveBreakpoint::Location { path: "/a".into(), line: 5, owner: None };
         assert_eq!(breakpoints.remove(&there).len(), 1);
         assert!(breakpoints.remove(&there).is_empty());
     }

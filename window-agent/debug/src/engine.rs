@@ -33,6 +33,7 @@ use crate::error::DebugError;
 use crate::from_dap::Ids;
 use crate::host::inbox::{FromHost, TerminalWriter};
 use crate::host::reach::Plan;
+use crate::ids::Base;
 use crate::options::{DEFAULT_MAX_SESSIONS, DebuggerOptions};
 use crate::output::OutputLog;
 use crate::session::{Input, Output, Session, Ticket};
@@ -41,7 +42,7 @@ use crate::types::control::{
 };
 use crate::types::triggers::{RemoveTriggers, SetTrigger, TriggerBreakpoint};
 use crate::types::{
-    Breakpoint, Completed, Evaluate, Evaluated, OutputTail, Paging, Phase, RemoveBreakpoint, Scope,
+    Breakpoint, Completed, Evaluate, Evaluated, Given, OutputTail, Paging, Phase, RemoveBreakpoint, Scope,
     SessionId, SessionSummary, SetBreakpoint, StopEvent, Variables, Waited,
 };
 use baton_agent_base::process::{self, Sentinel};
@@ -84,6 +85,7 @@ pub(crate) enum Command {
         reply: TriggersReply,
     },
     SetExceptions {
+        owner: Option<String>,
         wishes: Option<Vec<SetTrigger>>,
         reply: TriggersReply,
     },
@@ -144,6 +146,10 @@ pub(crate) enum Command {
     Evaluate {
         evaluate: Evaluate,
         reply: Reply<Evaluated>,
+    },
+    SessionOf {
+        id: Given,
+        reply: oneshot::Sender<Option<SessionId>>,
     },
     Threads {
         session: Option<SessionId>,
@@ -276,9 +282,9 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// An engine without sessions. `prefix` makes its sessions' ids unique over all agents.
+    /// An engine without sessions. `prefix` makes its sessions' ids unique over all agents, `base` all others.
     pub(crate) fn new(
-        prefix: String,
+        (prefix, base): (String, Base),
         options: &DebuggerOptions,
         commands: mpsc::Receiver<Command>,
         published: watch::Sender<Vec<SessionSummary>>,
@@ -294,8 +300,8 @@ impl Engine {
             editor: options.editor.clone(),
             max_sessions: options.max_sessions.unwrap_or(DEFAULT_MAX_SESSIONS),
             sentinel: None,
-            breakpoints: Breakpoints::default(),
-            ids: Ids::default(),
+            breakpoints: Breakpoints::from_base(base, options.editor.is_some()),
+            ids: Ids::from_base(base),
             waits: Waits::default(),
             waiting: BTreeMap::new(),
             early_pauses: Vec::new(),
@@ -347,7 +353,9 @@ impl Engine {
             Command::SetTrigger { session, wish, reply } => {
                 self.on_set_trigger(session.as_ref(), wish, reply);
             }
-            Command::SetExceptions { wishes, reply } => self.on_set_exceptions(wishes, reply),
+            Command::SetExceptions { owner, wishes, reply } => {
+                self.on_set_exceptions(owner, wishes, reply);
+            }
             Command::RemoveTriggers { which, reply } => self.on_remove_triggers(&which, reply),
             Command::Triggers { reply } => drop(reply.send(self.breakpoints.triggers())),
             Command::Start { plan, name, owner, idle_limit, wait, reply } => {
@@ -380,6 +388,7 @@ impl Engine {
             Command::Scopes { frame_id, reply } => self.on_scopes(frame_id, reply),
             Command::Variables { reference, paging, reply } => self.on_variables(reference, paging, reply),
             Command::Evaluate { evaluate, reply } => self.on_evaluate(evaluate, reply),
+            Command::SessionOf { id, reply } => drop(reply.send(self.session_of_id(id))),
             Command::Threads { session, reply } => self.on_list_threads(session.as_ref(), reply),
             Command::StackTrace { session, thread_id, page, reply } => {
                 self.on_stack_trace(session.as_ref(), thread_id, page, reply);
@@ -589,6 +598,12 @@ impl Engine {
         let is_meant = |ended: &&mut Ended| session.is_none_or(|session| ended.status.id == *session);
         let untold = self.ended.iter_mut().rev().find(is_meant)?.untold.take()?;
         Some(untold.map(|completed| Waited::Completed(Box::new(completed))))
+    }
+
+    /// Who started the program of a session; nobody told, or the user did, when it is empty.
+    fn client_of(&self, key: SessionKey) -> &str {
+        let root = self.sessions.get(&key).and_then(|live| self.sessions.get(&live.root));
+        root.and_then(|root| root.owner.as_deref()).unwrap_or_default()
     }
 
     /// A session and its descendants, parents first.

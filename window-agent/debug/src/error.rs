@@ -196,6 +196,12 @@ pub enum DebugError {
         /// Whose it is.
         session: SessionId,
     },
+    /// An id that another agent gave out, or an earlier run of this one.
+    #[error("{what} is of another window, or of an earlier run of this one")]
+    OfAnotherRun {
+        /// `frame 3`.
+        what: String,
+    },
     /// The adapter tells no threads.
     #[error("the debugger reported no threads")]
     NoThreads,
@@ -249,7 +255,7 @@ impl DebugError {
             Self::Refused { .. } => Kind::AdapterRefused,
             Self::Unsupported { .. } => Kind::Unsupported,
             Self::OfVerb { .. } => Kind::NotARequest,
-            Self::ForeignId { .. } => Kind::ForeignId,
+            Self::ForeignId { .. } | Self::OfAnotherRun { .. } => Kind::ForeignId,
             Self::NoThreads => Kind::NoThreads,
             Self::NoTerminal => Kind::NoTerminal,
             Self::StdinFull => Kind::StdinFull,
@@ -277,7 +283,8 @@ impl DebugError {
                 "Check the names in the expression against the frame's variables."
             }
             Self::Unsupported { .. } => "Use another way, or another debug adapter that can.",
-            Self::ForeignId { .. } => "Leave the session out, or name that one.",
+            Self::ForeignId { .. } => "Omit the session, or name that one.",
+            Self::OfAnotherRun { .. } => "Use an ID from this window's latest answers.",
             Self::NoThreads => "Wait until the program runs, or stop it.",
             Self::NoTerminal => "Start it with `console` set to integratedTerminal.",
             Self::StdinFull => "Let the program run until it reads.",

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::breakpoints::SessionKey;
 use crate::dap::body;
 use crate::handles::{Handles, Owner};
+use crate::ids::Base;
 use crate::session::capture::Captured;
 use crate::types::{
     Evaluated, Frame, MAX_TOP_VALUE_LEN, MAX_TOP_VARIABLES, OutputTail, Scope, ScopeVariables, SessionId,
@@ -25,6 +26,11 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
+    /// None given out yet; both kinds count from there.
+    pub(crate) fn from_base(base: Base) -> Self {
+        Self { frames: Handles::from_base(base), references: Handles::from_base(base) }
+    }
+
     /// The program of a session goes on, or one thread of it: its ids are void.
     pub(crate) fn forget(&mut self, session: SessionKey, thread_id: Option<i64>) {
         self.frames.forget(session, thread_id);

@@ -10,7 +10,7 @@
 //! | `verbs` | more verbs: triggers, pausing, state, output, requests of any kind |
 //! | `engine` | the one task that owns breakpoints, sessions, ids and waits |
 //! | `session` | CORE: one session as a state machine |
-//! | `breakpoints`, `handles`, `output` | CORE: breakpoints, our ids, the last of what was printed |
+//! | `breakpoints`, `handles`, `ids`, `output` | CORE: breakpoints, our ids, the last of what was printed |
 //! | [`adapters`] | which adapter serves a configuration, how to reach it |
 //! | `dap`, `from_dap` | CORE: the messages of adapters |
 //! | `host`, `connection` | the way to an adapter |
@@ -32,11 +32,12 @@ use crate::breakpoints::{HitCondition, location};
 use crate::engine::waits::WaitId;
 use crate::engine::{Command, Early, Engine, WaitReply};
 use crate::error::DebugError;
+use crate::ids::Base;
 pub use crate::options::{DEFAULT_MAX_SESSIONS, DebuggerOptions};
 use crate::types::control::ResumeWish;
 use crate::types::{
-    Breakpoint, Evaluate, Evaluated, Paging, RemoveBreakpoint, Resume, Scope, SessionId, SessionSummary,
-    SetBreakpoint, Start, Variables, Waited,
+    Breakpoint, Evaluate, Evaluated, Given, Paging, RemoveBreakpoint, Resume, Scope, SessionId,
+    SessionSummary, SetBreakpoint, Start, Variables, Waited,
 };
 use baton_agent_base::process;
 
@@ -52,6 +53,7 @@ mod from_dap;
 pub mod fuzz;
 mod handles;
 pub(crate) mod host;
+mod ids;
 mod options;
 mod output;
 pub mod probe;
@@ -89,6 +91,7 @@ pub struct Debugger {
     sessions: watch::Receiver<Vec<SessionSummary>>,
     options: Arc<DebuggerOptions>,
     prefix: Arc<str>,
+    base: Base,
     last_wait: Arc<AtomicU64>,
 }
 
@@ -98,9 +101,10 @@ impl Debugger {
         let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
         let (published, sessions) = watch::channel(Vec::new());
         let prefix = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
-        tokio::spawn(Engine::new(prefix.clone(), &options, receiver, published).run());
+        let base = if options.has_own_ids { Base::of(&prefix) } else { Base::default() };
+        tokio::spawn(Engine::new((prefix.clone(), base), &options, receiver, published).run());
         let (options, prefix) = (Arc::new(options), prefix.into());
-        Self { commands, sessions, options, prefix, last_wait: Arc::default() }
+        Self { commands, sessions, options, prefix, base, last_wait: Arc::default() }
     }
 
     /// What the ids of all its sessions begin with: eight hexadecimal digits.
@@ -126,9 +130,10 @@ impl Debugger {
         match asked {
             Ok(breakpoint) => breakpoint,
             Err(_) => {
-                let place = |known: &Breakpoint| (known.path.clone(), known.line, known.column);
-                let is_ours =
-                    |known: &Breakpoint| place(known) == (wish.path.clone(), wish.line, wish.column);
+                let is_ours = |known: &Breakpoint| {
+                    (&known.path, known.line, known.column) == (&wish.path, wish.line, wish.column)
+                        && self.concerns(&known.owner, wish.owner.as_deref().unwrap_or_default())
+                };
                 self.breakpoints().await.into_iter().find(is_ours).ok_or(DebugError::ShuttingDown)
             }
         }
@@ -137,6 +142,11 @@ impl Debugger {
     /// Whether an editor does the debugging.
     pub fn has_editor(&self) -> bool {
         self.options.editor.is_some()
+    }
+
+    /// Whether a breakpoint of this owner stops the programs of this client: those in an editor stop everybody's.
+    pub fn concerns(&self, owner: &Option<String>, client: &str) -> bool {
+        self.has_editor() || owner.as_deref().is_none_or(|owner| owner == client)
     }
 
     /// The user started a session in the editor: clients may look at it, and go on with it.
@@ -168,9 +178,10 @@ impl Debugger {
     pub async fn remove_breakpoint(&self, which: RemoveBreakpoint) -> Result<Vec<Breakpoint>, DebugError> {
         let what = match &which {
             RemoveBreakpoint::Id(id) => Some(format!("with id {id}")),
-            RemoveBreakpoint::Location { path, line } => Some(location(path, *line)),
+            RemoveBreakpoint::Location { path, line, .. } => Some(location(path, *line)),
             RemoveBreakpoint::Of(_) | RemoveBreakpoint::All => None,
         };
+        let id = if let RemoveBreakpoint::Id(id) = which { Some(id) } else { None };
         let asked = self.ask(|reply| Command::RemoveBreakpoint { which, reply });
         let Ok(removed) = tokio::time::timeout(BREAKPOINT_TIMEOUT, asked).await else {
             let seconds = BREAKPOINT_TIMEOUT.as_secs();
@@ -178,8 +189,16 @@ impl Debugger {
         };
         self.settle_editor().await;
         match (removed?, what) {
-            (removed, Some(what)) if removed.is_empty() => Err(DebugError::NoSuchBreakpoint { what }),
+            (removed, Some(what)) if removed.is_empty() => Err(self.no_breakpoint(id, what)),
             (removed, _) => Ok(removed),
+        }
+    }
+
+    /// Why there is no such breakpoint; one that is named by its id may be another agent's.
+    fn no_breakpoint(&self, id: Option<i64>, what: String) -> DebugError {
+        match id.filter(|id| self.base.is_of_another(*id)) {
+            Some(id) => DebugError::OfAnotherRun { what: format!("breakpoint {id}") },
+            None => DebugError::NoSuchBreakpoint { what },
         }
     }
 
@@ -224,6 +243,11 @@ impl Debugger {
         wait: Wait,
     ) -> Result<Waited, DebugError> {
         self.resume_as(ResumeWish::new(session.cloned(), Some(thread_id), how), wait).await
+    }
+
+    /// The session of a frame or a container of the latest stop; `None` when the id means nothing any more.
+    pub async fn session_of(&self, id: Given) -> Option<SessionId> {
+        self.ask(|reply| Command::SessionOf { id, reply }).await.ok().flatten()
     }
 
     /// The scopes of a frame of the latest stop.

@@ -26,6 +26,8 @@ pub struct DebuggerOptions {
     pub idle_limit: Option<Duration>,
     /// Where debug adapters are installed.
     pub shelf: Shelf,
+    /// Ids of frames, variables and breakpoints count from a number that no other agent's do, instead of from 1.
+    pub has_own_ids: bool,
 }
 
 impl DebuggerOptions {
@@ -40,6 +42,7 @@ impl DebuggerOptions {
             idle_limit: number_from_env("BATON_IDLE_MINUTES")
                 .map(|minutes| Duration::from_secs(minutes * 60)),
             shelf: Shelf::from_env(),
+            has_own_ids: false,
         }
     }
 }

@@ -30,6 +30,15 @@ impl fmt::Display for SessionId {
     }
 }
 
+/// An id of ours that a client gives back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// Of a frame.
+    Frame(i64),
+    /// Of what contains variables.
+    Reference(i64),
+}
+
 /// A wish for a breakpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetBreakpoint {
@@ -60,6 +69,8 @@ pub enum RemoveBreakpoint {
         path: PathBuf,
         /// 1-based; the line it was asked for, or the one it moved to.
         line: u32,
+        /// Only those that stop this client's programs.
+        owner: Option<String>,
     },
     /// All that were set first on behalf of this owner.
     Of(Option<String>),
@@ -70,7 +81,7 @@ pub enum RemoveBreakpoint {
 /// A breakpoint as it stands now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Breakpoint {
-    /// Ours: stable, starting at 1.
+    /// Ours: stable, and no other agent's.
     pub id: i64,
     /// True once a running session has bound it to code.
     pub verified: bool,

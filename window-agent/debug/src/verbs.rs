@@ -51,13 +51,15 @@ impl Debugger {
         set.into_iter().next().ok_or(DebugError::ShuttingDown)
     }
 
-    /// The filters of exceptions are these now, in every session. `None` leaves the choice to each adapter.
+    /// The filters of exceptions are these now, in every session of this owner. `None` leaves the choice to each
+    /// adapter.
     pub async fn set_exception_filters(
         &self,
+        owner: Option<String>,
         wishes: Option<Vec<SetTrigger>>,
     ) -> Result<Vec<TriggerBreakpoint>, DebugError> {
         wishes.iter().flatten().try_for_each(check)?;
-        let command = |reply| Command::SetExceptions { wishes, reply };
+        let command = |reply| Command::SetExceptions { owner, wishes, reply };
         let set = self.ask_adapter("setExceptionBreakpoints", BREAKPOINT_TIMEOUT, command).await;
         self.settle_editor().await;
         set
@@ -67,14 +69,15 @@ impl Debugger {
     pub async fn remove_triggers(&self, which: RemoveTriggers) -> Result<Vec<TriggerBreakpoint>, DebugError> {
         let what = match &which {
             RemoveTriggers::Id(id) => Some(format!("with id {id}")),
-            RemoveTriggers::Trigger(trigger) => Some(trigger.describe()),
+            RemoveTriggers::Trigger(trigger, _) => Some(trigger.describe()),
             RemoveTriggers::Kind(_) | RemoveTriggers::Of(..) | RemoveTriggers::All => None,
         };
+        let id = if let RemoveTriggers::Id(id) = which { Some(id) } else { None };
         let command = |reply| Command::RemoveTriggers { which, reply };
         let removed = self.ask_adapter("breakpoints", BREAKPOINT_TIMEOUT, command).await?;
         self.settle_editor().await;
         match what {
-            Some(what) if removed.is_empty() => Err(DebugError::NoSuchBreakpoint { what }),
+            Some(what) if removed.is_empty() => Err(self.no_breakpoint(id, what)),
             _ => Ok(removed),
         }
     }

@@ -99,25 +99,93 @@ async fn clearing_all_breakpoints_takes_ones_own() {
     let set = async |client: &str, file: &str, condition: &str| {
         let wish = json!({"file_path": file, "line_number": 3, "condition": condition});
         let set = agent.call_as(client, "set_breakpoint", wish).await["structuredContent"].clone();
-        set["breakpoint"]["message"].as_str().unwrap().to_owned()
+        set["breakpoint"]["id"].clone()
     };
     let function = json!({"action": "set_breakpoint", "function": "work"});
-    agent.call_as("ann", "debug", function).await;
-    set("ann", "ann.py", "n > 3").await;
+    let set_on_function = agent.call_as("ann", "debug", function).await;
+    let on_function = &set_on_function["_meta"]["baton/details"]["functionBreakpoints"][0]["id"];
+    let anns = set("ann", "ann.py", "n > 3").await;
     set("bob", "bob.py", "").await;
-    let told = set("bob", "ann.py", "n > 4").await;
-    assert!(told.starts_with("replaced another client's condition `n > 3`"), "{told}");
+    let bobs = set("bob", "ann.py", "n > 4").await;
+    assert_ne!(anns, bobs, "each has its own at that place");
+    let listed = agent.call_as("bob", "get_breakpoints", json!({})).await["structuredContent"].clone();
+    let listed = listed["breakpoints"].as_array().unwrap();
+    let of_ann = listed.iter().find(|known| known["id"] == anns).unwrap();
+    assert_eq!(of_ann["condition"], "n > 3", "{of_ann}");
+    assert_eq!(of_ann["message"], "another client's: it stops that client's programs only");
 
     let clear = json!({"clear_all": true});
     let cleared = agent.call_as("bob", "remove_breakpoint", clear.clone()).await["structuredContent"].clone();
-    assert_eq!(
-        cleared["message"],
-        "Removed all breakpoints of this client (1). Left alone: 2 (another client's, at ann.py:3), \
-         1 (another client's, on function work). Remove one by its ID."
+    let left = format!(
+        "Removed all breakpoints of this client (2). Left alone: {anns} (another client's, at ann.py:3), \
+         {on_function} (another client's, on function work). Remove one by its ID."
     );
+    assert_eq!(cleared["message"], left);
     // One on a function has an ID too.
-    let one = agent.call_as("bob", "remove_breakpoint", json!({"breakpoint_id": 1})).await;
-    assert_eq!(one["structuredContent"]["removed"], json!([1]), "{one}");
+    let one = agent.call_as("bob", "remove_breakpoint", json!({"breakpoint_id": on_function})).await;
+    assert_eq!(one["structuredContent"]["removed"], json!([on_function]), "{one}");
     let cleared = agent.call_as("ann", "remove_breakpoint", clear).await["structuredContent"].clone();
     assert_eq!(cleared["message"], "Removed all breakpoints (1).");
+}
+
+/// A program in each of two languages that comes to each line of a function again and again.
+const LOOPS: [(&str, &str); 2] = [
+    (
+        "loop.py",
+        "def work(n):\n    first = n\n    second = n\n    return first + second\n\nfor n in range(100):\n    work(n)\n",
+    ),
+    (
+        "loop.js",
+        "function work(n) {\n  const first = n;\n  const second = n;\n  return first + second;\n}\n\nfor (let n = 0; n < 100; n++) work(n);\n",
+    ),
+];
+
+#[tokio::test]
+async fn a_breakpoint_of_another_client_neither_stops_nor_changes_ones_own_run() {
+    for (file, source) in LOOPS {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(file), source).unwrap();
+        let agent = Standalone::start(folder.path(), &[("BATON_ADAPTERS", shelf())]);
+        let call = async |client: &str, arguments: Value| {
+            let answer = agent.call_as(client, "debug", arguments.clone()).await;
+            assert_ne!(answer["isError"], true, "{client} {arguments}: {answer}");
+            (text(&answer).to_owned(), answer["_meta"]["baton/details"].clone())
+        };
+        let at = |line: u32, condition: &str| json!({"action": "set_breakpoint", "file": file, "line": line, "condition": condition});
+        // Before the start, at a line of one's own and at the same line.
+        call("bob", at(2, "")).await;
+        call("bob", at(3, "")).await;
+        call("ann", at(3, "n % 2 == 1")).await;
+        let launch = json!({"action": "launch", "program": file, "timeout": 60});
+        let (told, launched) = call("ann", launch.clone()).await;
+        assert_eq!(launched["snapshot"]["line"], 3, "{told}");
+        let value = async |client: &str| {
+            let asked = json!({"action": "evaluate", "expression": "n"});
+            call(client, asked).await.1["evaluation"]["result"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(value("ann").await, "1");
+        // While it is stopped, and in what concerns all lines.
+        call("bob", at(4, "")).await;
+        let raised = json!({"filters": ["raised"]});
+        let choose =
+            json!({"action": "custom_request", "command": "setExceptionBreakpoints", "arguments": raised});
+        call("bob", choose).await;
+        for expected in ["3", "5"] {
+            let (told, stopped) = call("ann", json!({"action": "continue"})).await;
+            assert_eq!(stopped["snapshot"]["line"], 3, "{told}");
+            assert_eq!(value("ann").await, expected);
+        }
+        // What bob takes away there is his own.
+        call("bob", json!({"action": "remove_breakpoint", "file": file, "line": 3})).await;
+        let again = json!({"action": "remove_breakpoint", "file": file, "line": 3});
+        let refused = agent.call_as("bob", "debug", again).await;
+        assert_eq!(refused["_meta"]["baton/details"]["code"], "no_such_breakpoint", "{refused}");
+        let (told, stopped) = call("ann", json!({"action": "continue"})).await;
+        assert_eq!((&stopped["snapshot"]["line"], value("ann").await.as_str()), (&json!(3), "7"), "{told}");
+        // His own program stops at his.
+        let (told, launched) = call("bob", launch).await;
+        assert_eq!(launched["snapshot"]["line"], 2, "{told}");
+        let (told, stopped) = call("bob", json!({"action": "continue"})).await;
+        assert_eq!(stopped["snapshot"]["line"], 4, "{told}");
+    }
 }

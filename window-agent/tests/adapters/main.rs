@@ -11,6 +11,7 @@ mod agents;
 mod clients;
 mod expressions;
 mod hung;
+mod ids;
 #[path = "../../debug/tests/adapters/programs.rs"]
 #[expect(dead_code, reason = "the engine's own tests need more of it")]
 mod programs;

@@ -38,9 +38,14 @@ impl Meter {
     }
 }
 
+/// With ids as long as they are in a window.
+async fn desk() -> Desk {
+    Desk::open_with(|options| options.has_own_ids = true).await
+}
+
 #[tokio::test]
 async fn the_canonical_task_with_the_toolset_debugger() {
-    let (desk, mut meter) = (Desk::open().await, Meter::new());
+    let (desk, mut meter) = (desk().await, Meter::new());
     meter.call(&desk, "set_breakpoint", json!({"file_path": "main.py", "line_number": 2})).await;
     let (_, stop) = meter.call(&desk, "start_debugging", json!({"configuration_name": "bill"})).await;
     let thread = &stop["stop_event_data"]["thread_id"];
@@ -60,7 +65,7 @@ async fn the_canonical_task_with_the_toolset_debugger() {
 
 #[tokio::test]
 async fn the_canonical_task_with_the_default_toolset() {
-    let (desk, mut meter) = (Desk::open().await, Meter::new());
+    let (desk, mut meter) = (desk().await, Meter::new());
     let set = json!({"action": "set_breakpoint", "file": "main.py", "line": 2});
     meter.call(&desk, "debug", set).await;
     let (told, _) = meter.call(&desk, "debug", json!({"action": "launch", "configuration": "bill"})).await;
@@ -76,7 +81,7 @@ async fn the_canonical_task_with_the_default_toolset() {
 
 #[tokio::test]
 async fn the_canonical_task_with_the_toolset_lcp() {
-    let (desk, mut meter) = (Desk::open().await, Meter::new());
+    let (desk, mut meter) = (desk().await, Meter::new());
     meter.call(&desk, "lcp_add_breakpoint", json!({"file": "main.py", "line": 10})).await;
     let (_, launched) = meter.call(&desk, "lcp_debug_launch", json!({"program": "main.py"})).await;
     let id = &launched["data"]["session_id"];

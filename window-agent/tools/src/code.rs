@@ -5,7 +5,7 @@ mod render;
 pub mod schemas;
 pub mod truncate;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -18,8 +18,8 @@ use self::schemas::{
 };
 use crate::answer::{Answer, Spoken, unknown_tool};
 use crate::arguments::typed;
-use crate::window::{Owner, Window};
-use crate::words;
+use crate::window::Window;
+use crate::{outside, words};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::Object;
 use baton_agent_base::paths;
@@ -58,30 +58,9 @@ pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: Can
             let folders: Vec<PathBuf> =
                 window.workspace().folders().iter().map(|folder| folder.path.clone()).collect();
             let error = hints::with_hint(tool, words::with_relative_candidates(error, &folders));
-            Answer::Error(with_owner(window, error).await)
+            Answer::Error(outside::with_owner(window, error).await)
         }
     }
-}
-
-/// A file outside the window's folders may be in those of another one.
-async fn with_owner(window: &Window, mut error: Fault) -> Fault {
-    let Some(Value::String(path)) =
-        error.details.remove("path").filter(|_| error.kind == Kind::OutsideWindow)
-    else {
-        return error;
-    };
-    let Some(owner) = window.owner_of(Path::new(&path)).await else { return error };
-    error.message.push_str(&format!(" The window {:?} has it.", owner.name));
-    let hint = match owner.is_routed {
-        true => format!("Name {:?} in the argument window.", owner.name),
-        false => {
-            let Owner { name, url, .. } = owner;
-            format!(
-                "Make {name:?} the live window with activate_window, or use that window's own URL, {url}."
-            )
-        }
-    };
-    error.hint(hint)
 }
 
 /// What a tool answers: the structure, and a text that says the same in fewer tokens.

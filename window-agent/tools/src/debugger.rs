@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use self::results::Waiting;
 use super::answer::{Answer, unknown_tool};
 use super::arguments::typed;
-use super::{programs, redact, stepping, words};
+use super::{outside, programs, redact, stepping, words};
 use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
@@ -43,7 +43,7 @@ pub async fn call(window: &Window, tool: &str, arguments: Object, caller: Caller
         "get_debugger_configurations" => get_debugger_configurations(window).await,
         "set_breakpoint" => set_breakpoint(window, arguments, &caller).await,
         "remove_breakpoint" => remove_breakpoint(window, arguments, &caller).await,
-        "get_breakpoints" => get_breakpoints(window).await,
+        "get_breakpoints" => get_breakpoints(window, &caller).await,
         // The engine's futures are large; on the heap they do not weigh on every other call.
         "start_debugging" => Box::pin(start_debugging(window, arguments, caller)).await,
         "continue_debugging" => Box::pin(continue_debugging(window, arguments, caller)).await,
@@ -72,7 +72,7 @@ async fn get_debugger_configurations(window: &Window) -> Result<Object, Fault> {
 
 async fn set_breakpoint(window: &Window, arguments: Object, caller: &Caller) -> Result<Object, Fault> {
     let arguments: schemas::SetBreakpoint = typed(arguments)?;
-    let path = window.workspace().resolve_file(&arguments.file_path).await?;
+    let path = outside::file(window, &arguments.file_path).await?;
     // An empty text is what some clients send for an argument they leave out.
     let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let wish = SetBreakpoint {
@@ -101,12 +101,12 @@ async fn remove_breakpoint(window: &Window, arguments: Object, caller: &Caller) 
             let path = match window.workspace().resolve_file(&location.file_path).await {
                 Ok(path) => path,
                 // A breakpoint in a file that was deleted since can still be removed.
-                Err(error) => match paths::parse(&location.file_path) {
+                Err(error) => match window.workspace().parse(&location.file_path) {
                     Ok(Given::Absolute(path)) => path,
                     _ => return Err(error),
                 },
             };
-            RemoveBreakpoint::Location { path, line: location.line_number }
+            RemoveBreakpoint::Location { path, line: location.line_number, owner: caller.owner() }
         }
         (None, None, Some(_)) => RemoveBreakpoint::Of(caller.owner()),
         _ => {
@@ -122,7 +122,12 @@ async fn remove_breakpoint(window: &Window, arguments: Object, caller: &Caller) 
         RemoveBreakpoint::Id(id) => Some(RemoveTriggers::Id(id)),
         _ => None,
     };
-    let lines = window.debugger.remove_breakpoint(which).await;
+    let lines = window.debugger.remove_breakpoint(which.clone()).await;
+    if let (Err(DebugError::NoSuchBreakpoint { .. }), RemoveBreakpoint::Location { path, .. }) =
+        (&lines, which)
+    {
+        outside::own(window, path).await?;
+    }
     let mut removed: Vec<i64> = match (lines, trigger) {
         (Err(DebugError::NoSuchBreakpoint { .. }), Some(trigger)) => {
             let triggers = window.debugger.remove_triggers(trigger).await.map_err(fault::told)?;
@@ -171,8 +176,11 @@ async fn of_others(window: &Window) -> Vec<String> {
     all.map(|(id, owner, place)| format!("{id} ({}, {place})", whose(owner))).collect()
 }
 
-async fn get_breakpoints(window: &Window) -> Result<Object, Fault> {
-    let breakpoints = programs::with_changes(window, window.debugger.breakpoints().await).await;
+async fn get_breakpoints(window: &Window, caller: &Caller) -> Result<Object, Fault> {
+    let mut breakpoints = programs::with_changes(window, window.debugger.breakpoints().await).await;
+    for known in breakpoints.iter_mut().filter(|known| !caller.is_stopped_by(window, &known.owner)) {
+        known.message = Some("another client's: it stops that client's programs only".to_owned());
+    }
     let entries: Vec<Object> = breakpoints.iter().map(results::breakpoint).collect();
     let mut answer = success();
     answer.insert("timestamp".to_owned(), results::timestamp(Timestamp::now()));

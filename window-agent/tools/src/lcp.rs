@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Spoken, unknown_tool};
 use super::arguments::typed;
-use super::{programs, redact, words};
+use super::{outside, programs, redact, words};
 use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::Fault;
@@ -20,6 +20,7 @@ use baton_agent_base::object::{Object, object};
 use baton_agent_base::paths;
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Launch, Wish};
+use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::{Paused, ResumeWish};
 use baton_agent_debug::types::{
     Breakpoint, Evaluate, Phase, RemoveBreakpoint, SessionId, SetBreakpoint, Start, Waited,
@@ -88,7 +89,7 @@ impl Call<'_> {
         let start = debugger.configure(&wish).await.map_err(results::fault)?;
         let start = Start { idle_limit: Some(IDLE), owner: self.caller.id.clone(), ..start };
         let waited = debugger.start(start, self.wait(LAUNCH)).await.map_err(results::fault)?;
-        let n_breakpoints = debugger.breakpoints().await.len();
+        let n_breakpoints = programs::breakpoints_of(self.window, &self.caller).await.len();
         results::launched(waited, n_breakpoints, &self.folders())
     }
 
@@ -122,10 +123,15 @@ impl Call<'_> {
         let all = debugger.breakpoints().await;
         let wanted = arguments.breakpoint_id.trim().to_ascii_lowercase();
         let Some(found) = all.iter().find(|breakpoint| self.uuid_of(breakpoint) == wanted) else {
-            return Err(results::no_such_breakpoint(&arguments.breakpoint_id));
+            let id = Handle::Breakpoint.read_uuid(&wanted);
+            let is_of_another = id.is_some_and(|id| !id.starts_with(debugger.prefix()));
+            return Err(match is_of_another {
+                true => results::fault(DebugError::OfAnotherRun { what: format!("breakpoint {wanted}") }),
+                false => results::no_such_breakpoint(&arguments.breakpoint_id),
+            });
         };
         debugger.remove_breakpoint(RemoveBreakpoint::Id(found.id)).await.map_err(results::fault)?;
-        let n_left = debugger.breakpoints().await.len();
+        let n_left = programs::breakpoints_of(self.window, &self.caller).await.len();
         Ok(object(json!({"success": true, "remaining_breakpoints": n_left})))
     }
 
@@ -192,7 +198,7 @@ impl Call<'_> {
     /// The file that a client names, fuzzily; candidates are told as the toolset tells files.
     async fn resolve(&self, given: &str) -> Result<PathBuf, Fault> {
         let folders = self.folders();
-        let resolved = self.window.workspace().resolve_file(given).await;
+        let resolved = outside::file(self.window, given).await;
         resolved.map_err(|error| words::with_relative_candidates(error, &folders))
     }
 

@@ -8,19 +8,22 @@
 //! | [`window`] | what all parts of the agent share about its window |
 //! | [`fence`] | CORE: which calls of which term may run |
 //! | [`calls`] | the calls that run |
-//! | [`whose`] | which debug session a client means |
+//! | [`whose`], [`claims`] | which debug session a client means |
+//! | `outside` | files that are another window's |
 //! | [`definition`], [`arguments`], [`answer`] | a tool, what it is given, what it answers |
 //! | [`debug`], [`quick`], [`lcp`], [`debugger`], [`code`] | one module for each toolset |
 
 pub mod answer;
 pub mod arguments;
 pub mod calls;
+pub mod claims;
 pub mod code;
 pub mod debug;
 pub mod debugger;
 pub mod definition;
 pub mod fence;
 pub mod lcp;
+mod outside;
 mod programs;
 pub mod quick;
 mod redact;
@@ -40,6 +43,7 @@ use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::names;
 use baton_agent_base::object::Object;
+use baton_agent_debug::types::SessionId;
 use serde_json::Value;
 
 /// All tools of all toolsets, in the order in which they are listed.
@@ -111,13 +115,24 @@ pub async fn call(
         Ok(arguments) => arguments,
         Err(error) => return refused(definition, asked, error),
     };
-    let bearing = whose::bearing(definition.toolset, name, &arguments);
+    let mut bearing = whose::bearing(definition.toolset, name, &arguments);
+    let id = whose::given_id(definition.toolset, name, &arguments);
+    let owner = match id {
+        Some(id) => window.debugger.session_of(id).await,
+        None => None,
+    };
+    if let (Bearing::Named(named), Some(id), Some(owner)) = (&bearing, id, &owner)
+        && named != owner
+    {
+        return refused(definition, asked, whose::foreign(id, named, owner));
+    }
     if let Bearing::Named(named) = &bearing {
         caller.session = Some(named.clone());
+    } else if owner.is_some() {
+        caller.session = owner;
+        bearing = Bearing::Optional;
     } else if matches!(bearing, Bearing::Unnamed | Bearing::Optional) {
-        let last = caller.id.as_ref().and_then(|client| window.claims.last(client));
-        let all = window.debugger.statuses().await;
-        caller.session = match whose::meant(caller.id.as_deref(), last.as_ref(), &all) {
+        caller.session = match meant(window, &caller).await {
             Ok(meant) => meant,
             Err(error) if bearing == Bearing::Unnamed => return refused(definition, asked, error),
             Err(_) => None,
@@ -126,10 +141,6 @@ pub async fn call(
     let n_programs = window.debugger.sessions().iter().filter(|session| session.parent.is_none()).count();
     let about = match &bearing {
         Bearing::Named(named) => Some(named.clone()),
-        // Where there are several, the engine's choice is named.
-        Bearing::Unnamed if caller.session.is_none() && n_programs > 1 => {
-            window.debugger.status(None).await.ok().map(|status| status.id)
-        }
         Bearing::Unnamed => caller.session.clone(),
         Bearing::None | Bearing::Optional => None,
     };
@@ -145,6 +156,23 @@ pub async fn call(
     match told.or(about).filter(|_| is_open) {
         Some(session) => whose::named(answer, definition.toolset, &session),
         None => answer,
+    }
+}
+
+/// The session that a call means that names none. `Ok(None)`: there is none at all.
+async fn meant(window: &Window, caller: &Caller) -> Result<Option<SessionId>, Fault> {
+    let last = caller.id.as_ref().and_then(|client| window.claims.last(client));
+    loop {
+        let all = window.debugger.statuses().await;
+        if let Some(meant) = whose::meant(caller.id.as_deref(), last.as_ref(), &all)? {
+            return Ok(Some(meant));
+        }
+        // The engine's choice, by its name: until the call runs, another client may start one.
+        match window.debugger.status(None).await {
+            Ok(status) if status.owner.is_some() && status.owner != caller.id => {}
+            Ok(status) => return Ok(Some(status.id)),
+            Err(_) => return Ok(None),
+        }
     }
 }
 

@@ -3,10 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::outside;
+use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config;
-use baton_agent_base::paths::{self, Given};
+use baton_agent_base::object::Object;
+use baton_agent_base::paths::Given;
+use baton_agent_debug::types::triggers::TriggerBreakpoint;
 use baton_agent_debug::types::{Breakpoint, Phase, SessionId, Start};
 
 /// Waits until a session that is being started runs, or did not come to it: before that nothing can be paused.
@@ -42,22 +46,55 @@ pub(super) async fn with_changes(window: &Window, mut all: Vec<Breakpoint>) -> V
     all
 }
 
+/// The breakpoints on lines that stop this client's programs.
+pub(super) async fn breakpoints_of(window: &Window, caller: &Caller) -> Vec<Breakpoint> {
+    let mut all = window.debugger.breakpoints().await;
+    all.retain(|known| caller.is_stopped_by(window, &known.owner));
+    all
+}
+
+/// The same for all others.
+pub(super) async fn triggers_of(window: &Window, caller: &Caller) -> Vec<TriggerBreakpoint> {
+    let mut all = window.debugger.triggers().await;
+    all.retain(|known| caller.is_stopped_by(window, &known.owner));
+    all
+}
+
 /// The folder that `cwd` names: absolute, or relative to a folder of the window.
 pub(super) async fn folder(window: &Window, cwd: &str) -> Result<PathBuf, Fault> {
-    let found = match paths::parse(cwd) {
-        Ok(Given::Absolute(path)) => Some(path),
-        Ok(Given::Relative(path)) => {
+    let workspace = window.workspace();
+    let found = match workspace.parse(cwd)? {
+        Given::Absolute(path) => Some(path),
+        Given::Relative(path) => {
             let joined =
                 |folder: &baton_agent_base::launch_config::variables::Folder| folder.path.join(&path);
-            window.workspace().folders().iter().map(joined).find(|path| path.is_dir())
+            workspace.folders().iter().map(joined).find(|path| path.is_dir())
         }
-        Err(_) => None,
     };
-    found.filter(|path| path.is_dir()).ok_or_else(|| {
+    let found = found.filter(|path| path.is_dir()).ok_or_else(|| {
         let shown: String = cwd.chars().take(200).collect();
         Fault::new(Kind::FolderNotFound, format!("There is no folder {shown:?} in this window."))
             .hint("Give an absolute path, or one relative to the window's folder.")
-    })
+    })?;
+    is_own(window, &found).await?;
+    Ok(found)
+}
+
+/// Refuses what another window has, also by a link.
+async fn is_own(window: &Window, path: &Path) -> Result<(), Fault> {
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    outside::own(window, real).await.map(drop)
+}
+
+/// What a client adds to a configuration: a program and a folder are no other window's.
+pub(super) async fn added(window: &Window, fields: Option<&Object>) -> Result<Object, Fault> {
+    let fields = fields.cloned().unwrap_or_default();
+    for path in ["program", "cwd"].iter().filter_map(|name| fields.get(*name)?.as_str()) {
+        if Path::new(path).is_absolute() {
+            is_own(window, Path::new(path)).await?;
+        }
+    }
+    Ok(fields)
 }
 
 /// What a configuration of launch.json starts, and notes about it. `file` stands for the file that is open in an editor.
@@ -67,7 +104,7 @@ pub(super) async fn configured(
     file: Option<&str>,
 ) -> Result<(Start, Vec<String>), Fault> {
     let file = match file {
-        Some(file) => Some(window.workspace().resolve_file(file).await?),
+        Some(file) => Some(outside::file(window, file).await?),
         None => None,
     };
     // An editor completes a configuration itself, but it has no say in which file an AI client means.
@@ -90,16 +127,19 @@ pub(super) async fn program(window: &Window, given: &str, cwd: Option<&Path>) ->
             window.workspace().folders().iter().map(|folder| folder.path.clone()).collect::<Vec<_>>();
         cwd.map(Path::to_owned).into_iter().chain(folders)
     };
-    match paths::parse(given) {
-        Ok(Given::Relative(path)) => {
+    match window.workspace().parse(given)? {
+        Given::Relative(path) => {
             let in_cwd = cwd.map(|cwd| cwd.join(&path)).filter(|path| path.is_file());
             let package = || bases().map(|base| base.join(&path)).find(|path| path.is_dir());
             if let Some(found) = in_cwd.or_else(package) {
-                return Ok(std::fs::canonicalize(&found).unwrap_or(found));
+                return outside::own(window, std::fs::canonicalize(&found).unwrap_or(found)).await;
             }
         }
-        Ok(Given::Absolute(path)) if path.is_dir() => return Ok(path),
-        _ => {}
+        Given::Absolute(path) if path.is_dir() => {
+            is_own(window, &path).await?;
+            return Ok(path);
+        }
+        Given::Absolute(_) => {}
     }
-    window.workspace().resolve_file(given).await
+    outside::file(window, given).await
 }

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Spoken, unknown_tool};
 use super::arguments::typed;
-use super::{programs, redact};
+use super::{outside, programs, redact};
 use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::Fault;
 use baton_agent_base::object::{Object, object};
-use baton_agent_base::paths::{self, Given};
+use baton_agent_base::paths::Given;
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Launch, Wish};
 use baton_agent_debug::error::DebugError;
@@ -148,7 +148,7 @@ impl Call<'_> {
     }
 
     async fn set_breakpoint(&self, arguments: schemas::SetBreakpoint) -> Result<Told, Fault> {
-        let path = self.window.workspace().resolve_file(&arguments.file).await?;
+        let path = outside::file(self.window, &arguments.file).await?;
         let condition = arguments.condition.filter(|condition| !condition.trim().is_empty());
         let (line, owner) = (arguments.line, self.caller.owner());
         let wish = SetBreakpoint { path, line, condition, owner, ..SetBreakpoint::default() };
@@ -164,18 +164,26 @@ impl Call<'_> {
         let path = match self.window.workspace().resolve_file(&arguments.file).await {
             Ok(path) => path,
             // A breakpoint in a file that was deleted since can still be removed.
-            Err(error) => match paths::parse(&arguments.file) {
+            Err(error) => match self.window.workspace().parse(&arguments.file) {
                 Ok(Given::Absolute(path)) => path,
                 _ => return Err(error),
             },
         };
-        let which = RemoveBreakpoint::Location { path, line: arguments.line };
-        self.window.debugger.remove_breakpoint(which).await.map_err(results::fault)?;
+        let which = RemoveBreakpoint::Location {
+            path: path.clone(),
+            line: arguments.line,
+            owner: self.caller.owner(),
+        };
+        let removed = self.window.debugger.remove_breakpoint(which).await;
+        if matches!(removed, Err(DebugError::NoSuchBreakpoint { .. })) {
+            outside::own(self.window, path).await?;
+        }
+        removed.map_err(results::fault)?;
         Ok(told(json!({"status": "removed"})))
     }
 
     async fn list_breakpoints(&self) -> Result<Told, Fault> {
-        let all = self.window.debugger.breakpoints().await;
+        let all = programs::breakpoints_of(self.window, &self.caller).await;
         Ok(Told::List { list: all.iter().map(results::breakpoint).collect(), omitted: 0, note: None })
     }
 

@@ -1,23 +1,20 @@
 //! Which debug session a call means that names none, when several clients debug in one window: the client's own,
 //! never another's. No IO, no clock.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
+use crate::window::Window;
 use crate::{debug, quick};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::Object;
 use baton_agent_debug::types::control::Status;
-use baton_agent_debug::types::{Phase, SessionId};
+use baton_agent_debug::types::{Given, Phase, SessionId};
 use baton_proto::edge::Handle;
 
-/// Clients whose last session is remembered: more than a user has.
-const MAX_CLIENTS: usize = 64;
 /// Sessions that a refusal lists.
 const MAX_LISTED: usize = 8;
 
@@ -39,27 +36,10 @@ impl Caller {
     pub(crate) fn owner(&self) -> Option<String> {
         Some(self.id.clone().unwrap_or_default())
     }
-}
 
-/// Which session each client was last about, the latest one last.
-#[derive(Debug, Default)]
-pub struct Claims(Mutex<VecDeque<(String, SessionId)>>);
-
-impl Claims {
-    /// A call of this client was about this session.
-    pub(crate) fn note(&self, client: &str, session: SessionId) {
-        let mut claims = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        claims.retain(|(known, _)| known != client);
-        claims.push_back((client.to_owned(), session));
-        if claims.len() > MAX_CLIENTS {
-            claims.pop_front();
-        }
-    }
-
-    /// The session that a client was last about.
-    pub(crate) fn last(&self, client: &str) -> Option<SessionId> {
-        let claims = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        claims.iter().find(|(known, _)| known == client).map(|(_, session)| session.clone())
+    /// Whether its programs stop at the breakpoints of this owner.
+    pub(crate) fn is_stopped_by(&self, window: &Window, owner: &Option<String>) -> bool {
+        window.debugger.concerns(owner, self.id.as_deref().unwrap_or_default())
     }
 }
 
@@ -80,14 +60,17 @@ pub(crate) enum Bearing {
 pub(crate) fn bearing(toolset: &str, tool: &str, arguments: &Object) -> Bearing {
     let text =
         |name: &str| arguments.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-    let gives = |names: &[&str]| names.iter().any(|name| arguments.contains_key(*name));
     let unnamed = |is_named_otherwise| if is_named_otherwise { Bearing::None } else { Bearing::Unnamed };
     match toolset {
         debug::schema::TOOLSET => match (text("session"), text(debug::ACTION).unwrap_or_default()) {
             (_, "launch" | "attach" | "sessions") => Bearing::None,
             (Some(session), _) => Bearing::Named(SessionId(session.to_owned())),
             (None, "set_breakpoint" | "remove_breakpoint") => Bearing::Optional,
-            (None, _) if gives(&["frame_id", "variable_ref", "scope_id"]) => Bearing::Optional,
+            (None, "custom_request") if text("command") == Some("setExceptionBreakpoints") => {
+                Bearing::Optional
+            }
+            (None, "custom_request") => Bearing::Unnamed,
+            (None, _) if given_id(toolset, tool, arguments).is_some() => Bearing::Optional,
             (None, _) => Bearing::Unnamed,
         },
         quick::schemas::TOOLSET => match (tool, text(quick::schemas::SESSION)) {
@@ -96,7 +79,7 @@ pub(crate) fn bearing(toolset: &str, tool: &str, arguments: &Object) -> Bearing 
                 _,
             ) => Bearing::None,
             (_, Some(session)) => Bearing::Named(SessionId(session.to_owned())),
-            (_, None) => unnamed(gives(&["frameId"])),
+            (_, None) => unnamed(given_id(toolset, tool, arguments).is_some()),
         },
         _ => match (tool, text("session_id")) {
             (_, Some(session)) => {
@@ -107,6 +90,43 @@ pub(crate) fn bearing(toolset: &str, tool: &str, arguments: &Object) -> Bearing 
             _ => Bearing::None,
         },
     }
+}
+
+/// The frame or container of variables that a call on these arguments uses: it belongs to one session.
+pub(crate) fn given_id(toolset: &str, tool: &str, arguments: &Object) -> Option<Given> {
+    let number = |of: &Object, name: &str| of.get(name).and_then(Value::as_i64);
+    let frame = |name: &str| number(arguments, name).map(Given::Frame);
+    let reference = |name: &str| number(arguments, name).map(Given::Reference);
+    let container = || reference("variable_ref").or_else(|| reference("scope_id"));
+    match (toolset, tool) {
+        (debug::schema::TOOLSET, _) => match arguments.get(debug::ACTION).and_then(Value::as_str)? {
+            "evaluate" | "scopes" => frame("frame_id"),
+            "variables" => container(),
+            "data_breakpoint_info" => container().or_else(|| frame("frame_id")),
+            "custom_request" => {
+                let inside = arguments.get("arguments").and_then(Value::as_object);
+                let inside = |name| inside.and_then(|inside| number(inside, name));
+                let container = inside("variablesReference").filter(|reference| *reference != 0);
+                let frame = inside("frameId").map(Given::Frame).or_else(|| frame("frame_id"));
+                container.map(Given::Reference).or(frame)
+            }
+            _ => None,
+        },
+        (quick::schemas::TOOLSET, _) => frame("frameId"),
+        (_, "get_scopes" | "evaluate_expression") => frame("frame_id"),
+        (_, "get_variables") => reference("variables_reference"),
+        _ => None,
+    }
+}
+
+/// A call names one session, and what it is given is of another one.
+pub(crate) fn foreign(id: Given, named: &SessionId, owner: &SessionId) -> Fault {
+    let what = match id {
+        Given::Frame(frame_id) => format!("Frame {frame_id}"),
+        Given::Reference(reference) => format!("Variables reference {reference}"),
+    };
+    Fault::new(Kind::ForeignId, format!("{what} is of debug session {owner}, not of {named}."))
+        .hint("Omit the session, or name that one.")
 }
 
 /// The session that a call means that names none; `Ok(None)` leaves it to the engine, which takes the one that stopped
@@ -199,6 +219,8 @@ pub(crate) fn named(answer: Answer, toolset: &str, session: &SessionId) -> Answe
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn status(id: &str, owner: &str, phase: Phase) -> Status {
@@ -248,5 +270,52 @@ mod tests {
         let users = [status("1", "b", Phase::Running), status("2", "", Phase::Stopped)];
         assert_eq!(of("a", None, &users), "2");
         assert_eq!(of("a", None, &[status("1", "b", Phase::Terminated)]), "no_session");
+    }
+
+    #[test]
+    fn an_id_says_of_which_session_it_is_and_a_call_that_uses_none_is_of_ones_own() {
+        let call = |toolset: &str, tool: &str, arguments: Value| {
+            let Value::Object(arguments) = arguments else { panic!("not an object") };
+            (bearing(toolset, tool, &arguments), given_id(toolset, tool, &arguments))
+        };
+        let debug = |arguments: Value| call(debug::schema::TOOLSET, "debug", arguments);
+        let (frame, reference) = (Some(Given::Frame(7)), Some(Given::Reference(8)));
+        for (arguments, expected) in [
+            (json!({"action": "evaluate", "frame_id": 7}), (Bearing::Optional, frame)),
+            (json!({"action": "scopes", "frame_id": 7}), (Bearing::Optional, frame)),
+            (
+                json!({"action": "variables", "scope_id": 9, "variable_ref": 8}),
+                (Bearing::Optional, reference),
+            ),
+            (
+                json!({"action": "data_breakpoint_info", "scope_id": 8, "frame_id": 7}),
+                (Bearing::Optional, reference),
+            ),
+            (json!({"action": "custom_request", "arguments": {"frameId": 7}}), (Bearing::Unnamed, frame)),
+            (
+                json!({"action": "custom_request", "arguments": {"frameId": 7, "variablesReference": 8}}),
+                (Bearing::Unnamed, reference),
+            ),
+            // It is about all sessions, also those to come.
+            (
+                json!({"action": "custom_request", "command": "setExceptionBreakpoints"}),
+                (Bearing::Optional, None),
+            ),
+            // What takes no id is about the client's own, whatever stands beside it.
+            (json!({"action": "continue", "frame_id": 7}), (Bearing::Unnamed, None)),
+            (json!({"action": "terminate", "variable_ref": 8, "scope_id": 8}), (Bearing::Unnamed, None)),
+            (json!({"action": "evaluate"}), (Bearing::Unnamed, None)),
+        ] {
+            assert_eq!(debug(arguments.clone()), expected, "{arguments}");
+        }
+        let quick = |arguments| call(quick::schemas::TOOLSET, "debug_evaluate", arguments);
+        assert_eq!(quick(json!({"frameId": 7})), (Bearing::None, frame));
+        let named = Bearing::Named(SessionId("p".to_owned()));
+        assert_eq!(quick(json!({"frameId": 7, "sessionId": "p"})), (named, frame));
+        assert_eq!(quick(json!({})), (Bearing::Unnamed, None));
+        assert_eq!(
+            call("debugger", "get_variables", json!({"variables_reference": 8})),
+            (Bearing::None, reference)
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baton_link::find::find;
 use baton_link::home::Home;
@@ -13,9 +13,10 @@ use baton_proto::ids::{Term, WindowId};
 use serde_json::{Value, json};
 
 use crate::calls::Calls;
+use crate::claims::Claims;
 use crate::fence::{Fence, Refusal};
-use crate::whose::Claims;
 use baton_agent_base::object::Object;
+use baton_agent_base::paths;
 use baton_agent_base::workspace::Workspace;
 use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::Places;
@@ -156,13 +157,26 @@ impl Window {
         let _ = self.home.set(home.clone());
     }
 
-    /// Another window that has that file in its folders.
+    /// Another window whose folders hold that path more closely than this one's do. A coordinator that is not
+    /// responding names none.
     pub async fn owner_of(&self, path: &Path) -> Option<Owner> {
+        tokio::time::timeout(ASK_TIMEOUT, self.ask_owner(path)).await.ok()?
+    }
+
+    async fn ask_owner(&self, path: &Path) -> Option<Owner> {
         let mut connection = find(self.home.get()?).await.ok()?;
         let status = connection.status().await.ok()?;
-        let has = |folder: &String| path.starts_with(folder);
         let others = status.windows.into_iter().filter(|other| other.id != self.id);
-        let owner = others.into_iter().find(|other| other.folders.iter().any(has))?;
+        let holding = others.filter_map(|other| {
+            let folders = other.folders.iter().map(Path::new);
+            Some((paths::closeness(path, folders)?, other))
+        });
+        let (closeness, owner) = holding.max_by_key(|(closeness, _)| *closeness)?;
+        let workspace = self.workspace();
+        let own = paths::closeness(path, workspace.folders().iter().map(|folder| folder.path.as_path()));
+        if own.is_some_and(|own| own >= closeness) {
+            return None;
+        }
         let settings = connection.settings().await.ok();
         let is_routed = settings.is_some_and(|settings| settings.routing == Routing::Any);
         Some(Owner { name: owner.name, url: format!("{}/windows/{}", status.url, owner.id), is_routed })
@@ -185,6 +199,9 @@ pub fn to_name(text: &str, id: &str) -> String {
     let text = text[..text.floor_char_boundary(MAX_NAME_LEN)].trim();
     if text.is_empty() { id.to_owned() } else { text.to_owned() }
 }
+
+/// How long the coordinator may take to tell the windows; afterwards a file counts as no other one's.
+const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Longest name of a window or a debug session, in bytes.
 const MAX_NAME_LEN: usize = 256;

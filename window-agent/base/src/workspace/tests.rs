@@ -82,11 +82,15 @@ async fn files_are_found_by_path_address_and_end() {
     let (dir, workspace) = workspace(TREE);
     let root = fs::canonicalize(dir.path()).unwrap();
     let absolute = root.join("app/src/util.py").display().to_string();
-    let address = format!("vscode-remote://wsl%2Bubuntu{absolute}");
+    let address = format!("file://localhost{absolute}");
+    let elsewhere = format!("file://elsewhere{absolute}");
+    let remote = format!("vscode-remote://wsl%2Bubuntu{absolute}");
     let mut lines = String::new();
     for given in [
         absolute.as_str(),
         address.as_str(),
+        elsewhere.as_str(),
+        remote.as_str(),
         "src/util.py",
         "deep/util.py",
         "only.py",
@@ -109,7 +113,9 @@ async fn files_are_found_by_path_address_and_end() {
     }
     expect![[r#"
         ROOT/app/src/util.py -> "ROOT/app/src/util.py"
-        vscode-remote://wsl%2BubuntuROOT/app/src/util.py -> "ROOT/app/src/util.py"
+        file://localhostROOT/app/src/util.py -> "ROOT/app/src/util.py"
+        file://elsewhereROOT/app/src/util.py -> invalid_path: "file://elsewhereROOT/app/src/util.py" is a file of "elsewhere", not of this window's machine. Give an absolute path, or one relative to the window's folder. {}
+        vscode-remote://wsl%2BubuntuROOT/app/src/util.py -> invalid_path: "vscode-remote://wsl%2BubuntuROOT/app/src/util.py" is a file of "wsl+ubuntu", not of this window's machine. Give an absolute path, or one relative to the window's folder. {}
         src/util.py -> "ROOT/app/src/util.py"
         deep/util.py -> "ROOT/app/src/deep/util.py"
         only.py -> "ROOT/app/src/deep/only.py"
@@ -127,6 +133,9 @@ async fn files_are_found_by_path_address_and_end() {
         https://example.org/x.py -> invalid_path: "https://example.org/x.py" is a `https:` address, not a file of this window. Give an absolute path, or one relative to the window's folder. {}
          -> invalid_path: "" is not a valid path. Give an absolute path, or one relative to the window's folder. {}
     "#]].assert_eq(&lines);
+    // In VS Code's own window the remote machine is this one.
+    let (editors, _) = Workspace::open_some(&[root.join("app")]);
+    assert_eq!(editors.resolve_file(&remote).await.unwrap(), root.join("app/src/util.py"));
 }
 
 async fn check_launch(files: &[(&str, &str)], name: &str, expected: Expect) {

@@ -3,11 +3,11 @@
 use std::path::Component;
 
 use crate::lsp;
-use baton_agent_base::paths::{Given, parse};
+use baton_agent_base::paths::{Given, Remote, parse};
 
 pub(super) fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let given = parse(text);
+    let given = parse(text, Remote::Own);
     if let Ok(Given::Absolute(path) | Given::Relative(path)) = &given {
         assert!(!path.to_string_lossy().contains('\0'), "no system takes {path:?}");
     }
@@ -35,9 +35,12 @@ pub(super) fn run(bytes: &[u8]) {
     }
 }
 
-/// The path behind the authority of an address, character by character.
+/// The path behind the authority of an address of this machine, character by character.
 fn decoded(rest: &str) -> Option<String> {
-    let path = &rest[rest.find('/')?..];
+    let (host, path) = rest.split_at(rest.find('/')?);
+    if !["", "localhost"].contains(&host.to_ascii_lowercase().as_str()) {
+        return None;
+    }
     let path: Vec<char> = path.chars().take_while(|char| !matches!(char, '?' | '#')).collect();
     let (mut bytes, mut at) = (Vec::new(), 0);
     while let Some(char) = path.get(at) {

@@ -53,8 +53,10 @@ impl Breakpoints {
     /// Sets a trigger, or changes the one at the same place; gives its id.
     pub(crate) fn set_trigger(&mut self, wish: SetTrigger, tree: SessionKey) -> i64 {
         let of_tree = wish.trigger.kind().is_of_session().then_some(tree);
+        let is_shared = self.is_shared || of_tree.is_some();
         let is_meant = |entry: &TriggerEntry| {
-            entry.wish.trigger.is_same_place(&wish.trigger) && entry.of_tree == of_tree
+            let is_same = entry.wish.trigger.is_same_place(&wish.trigger) && entry.of_tree == of_tree;
+            is_same && (is_shared || entry.owner == wish.owner)
         };
         if let Some((&id, entry)) = self.triggers.iter_mut().find(|(_, entry)| is_meant(entry)) {
             let old = std::mem::replace(&mut entry.wish, wish);
@@ -72,13 +74,24 @@ impl Breakpoints {
         self.last_id
     }
 
-    /// The filters are these now; `None` leaves the choice to the adapters. Gives the ids of those there are.
-    pub(crate) fn set_exceptions(&mut self, wishes: Option<Vec<SetTrigger>>) -> Vec<i64> {
+    /// The filters of this owner are these now; `None` leaves the choice to the adapters. Gives the ids of those there
+    /// are.
+    pub(crate) fn set_exceptions(
+        &mut self,
+        owner: Option<String>,
+        wishes: Option<Vec<SetTrigger>>,
+    ) -> Vec<i64> {
         let kept: Vec<Trigger> = wishes.iter().flatten().map(|wish| wish.trigger.clone()).collect();
+        let owner = owner.filter(|_| !self.is_shared);
+        let is_others = |entry: &TriggerEntry| !self.is_shared && entry.owner != owner;
         self.triggers.retain(|_, entry| {
-            entry.wish.trigger.kind() != TriggerKind::Exception || kept.contains(&entry.wish.trigger)
+            let is_chosen = kept.contains(&entry.wish.trigger) || is_others(entry);
+            entry.wish.trigger.kind() != TriggerKind::Exception || is_chosen
         });
-        self.has_no_exceptions = wishes.as_ref().is_some_and(Vec::is_empty);
+        match wishes.as_ref().is_some_and(Vec::is_empty) {
+            true => self.without_exceptions.insert(owner),
+            false => self.without_exceptions.remove(&owner),
+        };
         wishes.into_iter().flatten().map(|wish| self.set_trigger(wish, 0)).collect()
     }
 
@@ -86,7 +99,11 @@ impl Breakpoints {
     pub(crate) fn remove_triggers(&mut self, which: &RemoveTriggers) -> Vec<TriggerBreakpoint> {
         let is_meant = |known: &TriggerBreakpoint| match which {
             RemoveTriggers::Id(id) => known.id == *id,
-            RemoveTriggers::Trigger(trigger) => known.trigger.is_same_place(trigger),
+            RemoveTriggers::Trigger(trigger, owner) => {
+                let may =
+                    |client: &String| trigger.kind().is_of_session() || self.concerns(&known.owner, client);
+                known.trigger.is_same_place(trigger) && owner.as_ref().is_none_or(may)
+            }
             RemoveTriggers::Kind(kind) => known.trigger.kind() == *kind,
             RemoveTriggers::Of(kind, owner) => known.trigger.kind() == *kind && known.owner == *owner,
             RemoveTriggers::All => true,
@@ -96,7 +113,7 @@ impl Breakpoints {
             self.triggers.remove(&known.id);
         }
         if matches!(which, RemoveTriggers::All | RemoveTriggers::Kind(TriggerKind::Exception)) {
-            self.has_no_exceptions = false;
+            self.without_exceptions.clear();
         }
         removed
     }
@@ -145,22 +162,27 @@ impl Breakpoints {
         Some(self.triggers.get(&id)?.to_breakpoint(id))
     }
 
-    /// The triggers of a kind as a session of this tree is to have them.
-    pub(crate) fn of_kind(&self, kind: TriggerKind, tree: SessionKey) -> WantedOfKind {
+    /// The triggers of a kind as a session of this tree is to have them, which this client started.
+    pub(crate) fn of_kind(&self, kind: TriggerKind, tree: SessionKey, client: &str) -> WantedOfKind {
         let is_meant = |entry: &TriggerEntry| {
-            entry.wish.trigger.kind() == kind && entry.of_tree.is_none_or(|of_tree| of_tree == tree)
+            let is_of_this = match entry.of_tree {
+                Some(of_tree) => of_tree == tree,
+                None => self.concerns(&entry.owner, client),
+            };
+            entry.wish.trigger.kind() == kind && is_of_this
         };
         let entries = self.triggers.iter().filter(|(_, entry)| is_meant(entry));
         let wanted: Vec<WantedTrigger> =
             entries.map(|(&id, entry)| WantedTrigger { id, wish: entry.wish.clone() }).collect();
-        let is_choice = kind == TriggerKind::Exception && wanted.is_empty() && !self.has_no_exceptions;
+        let is_unwanted = self.without_exceptions.iter().any(|owner| self.concerns(owner, client));
+        let is_choice = kind == TriggerKind::Exception && wanted.is_empty() && !is_unwanted;
         WantedOfKind { kind, wanted: (!is_choice).then_some(wanted) }
     }
 
     /// The choice of exceptions in the protocol's words, for any adapter; `None`: each adapter's own.
     pub(crate) fn exception_choice(&self) -> Option<Map<String, Value>> {
         let (mut filters, mut options) = (Vec::new(), Vec::new());
-        for WantedTrigger { wish, .. } in self.of_kind(TriggerKind::Exception, 0).wanted? {
+        for WantedTrigger { wish, .. } in self.of_kind(TriggerKind::Exception, 0, "").wanted? {
             match (wish.trigger, wish.condition) {
                 (Trigger::Exception { filter }, None) => filters.push(json!(filter)),
                 (Trigger::Exception { filter }, Some(condition)) => {
@@ -359,7 +381,7 @@ mod tests {
     }
 
     fn tell_all(breakpoints: &Breakpoints, kind: TriggerKind, can: &Map<String, Value>) -> Told {
-        let wanted = breakpoints.of_kind(kind, 1).wanted;
+        let wanted = breakpoints.of_kind(kind, 1, "").wanted;
         let able = Able { capabilities: can, hits: HitStyle::Operators, entry: None, exceptions: &[] };
         tell(kind, wanted.as_deref(), able)
     }
@@ -381,7 +403,7 @@ mod tests {
             r#"{"filterOptions":[{"condition":"x","filterId":"raised"}],"filters":["uncaught"]}"#
         );
         assert_eq!(tell_all(&breakpoints, TriggerKind::Exception, &can).ids, [2, 1]);
-        breakpoints.set_exceptions(Some(Vec::new()));
+        breakpoints.set_exceptions(None, Some(Vec::new()));
         assert_eq!(arguments(&breakpoints), r#"{"filters":[]}"#);
         breakpoints.remove_triggers(&RemoveTriggers::Kind(TriggerKind::Exception));
         assert_eq!(arguments(&breakpoints), r#"{"filters":["uncaught"]}"#);
@@ -430,11 +452,40 @@ mod tests {
         let choice =
             |breakpoints: &Breakpoints| breakpoints.exception_choice().map(|all| json!(all).to_string());
         assert_eq!(choice(&breakpoints), None, "each adapter chooses");
-        breakpoints.set_exceptions(Some(vec![exception("all", None), exception("raised", Some("x"))]));
+        breakpoints.set_exceptions(None, Some(vec![exception("all", None), exception("raised", Some("x"))]));
         let both = r#"{"filterOptions":[{"condition":"x","filterId":"raised"}],"filters":["all"]}"#;
         assert_eq!(choice(&breakpoints).as_deref(), Some(both));
-        breakpoints.set_exceptions(Some(Vec::new()));
+        breakpoints.set_exceptions(None, Some(Vec::new()));
         assert_eq!(choice(&breakpoints).as_deref(), Some(r#"{"filterOptions":[],"filters":[]}"#));
+    }
+
+    #[test]
+    fn without_an_editor_each_client_has_its_own_functions_and_exceptions() {
+        let of = |owner: &str, wish: SetTrigger| SetTrigger { owner: Some(owner.to_owned()), ..wish };
+        let mut breakpoints = Breakpoints::default();
+        let anns = breakpoints.set_trigger(of("ann", function("f")), 0);
+        let bobs = breakpoints.set_trigger(of("bob", function("f")), 0);
+        let choose = |breakpoints: &mut Breakpoints, owner: &str, names: Option<&[&str]>| {
+            let wishes = names.map(|names| {
+                names.iter().map(|name| of(owner, exception(name, None))).collect::<Vec<SetTrigger>>()
+            });
+            breakpoints.set_exceptions(Some(owner.to_owned()), wishes)
+        };
+        let ids = |breakpoints: &Breakpoints, kind, client: &str| {
+            let wanted = breakpoints.of_kind(kind, 1, client).wanted;
+            wanted.map(|wanted| wanted.iter().map(|wanted| wanted.id).collect::<Vec<i64>>())
+        };
+        assert_eq!(ids(&breakpoints, TriggerKind::Function, "ann"), Some(vec![anns]));
+        assert_eq!(ids(&breakpoints, TriggerKind::Function, "bob"), Some(vec![bobs]));
+        let chosen = choose(&mut breakpoints, "ann", Some(&["all"]));
+        choose(&mut breakpoints, "bob", Some(&[]));
+        assert_eq!(ids(&breakpoints, TriggerKind::Exception, "ann"), Some(chosen));
+        assert_eq!(ids(&breakpoints, TriggerKind::Exception, "bob"), Some(Vec::new()));
+        assert_eq!(ids(&breakpoints, TriggerKind::Exception, "cid"), None, "the adapter chooses");
+        choose(&mut breakpoints, "ann", None);
+        assert_eq!(ids(&breakpoints, TriggerKind::Exception, "ann"), None);
+        choose(&mut breakpoints, "bob", None);
+        assert_eq!(ids(&breakpoints, TriggerKind::Exception, "bob"), None);
     }
 
     #[test]

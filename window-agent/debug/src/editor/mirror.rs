@@ -204,7 +204,7 @@ mod tests {
                     self.stable.insert(line, id);
                 }
                 Step::Remove(line) => {
-                    let which = RemoveBreakpoint::Location { path: "/a".into(), line };
+                    let which = RemoveBreakpoint::Location { path: "/a".into(), line, owner: None };
                     let removed = self.engine.remove(&which);
                     let places: Vec<Place> = removed.iter().map(|_| place_of(&wish(line))).collect();
                     let ids = self.mirror.remove(places.into_iter());

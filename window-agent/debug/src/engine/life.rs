@@ -54,9 +54,8 @@ impl Engine {
         if self.sessions.values().filter(counts).count() >= limit || self.sessions.len() >= MAX_SESSIONS {
             return self.answer(wait, Err(DebugError::TooManySessions { limit }));
         }
-        let key = self.begin(plan, name, None, None);
+        let key = self.begin(plan, name, owner, None, None);
         if let Some(live) = self.sessions.get_mut(&key) {
-            live.owner = owner;
             live.usage = Usage::new(idle_limit, Instant::now());
         }
         self.active = Some(key);
@@ -66,7 +65,7 @@ impl Engine {
     /// A session that the user started in the editor. It is nobody's default: who means it names it.
     pub(super) fn on_adopt(&mut self, plan: Plan, name: String) {
         if self.sessions.len() < MAX_SESSIONS {
-            self.begin(plan, name, None, None);
+            self.begin(plan, name, None, None, None);
         } else if let Host::Editor(editor, Target::Begun { session, .. }) = &plan.host {
             editor.forget(session);
         }
@@ -77,6 +76,7 @@ impl Engine {
         &mut self,
         plan: Plan,
         name: String,
+        owner: Option<String>,
         parent: Option<SessionKey>,
         id: Option<SessionId>,
     ) -> SessionKey {
@@ -87,7 +87,9 @@ impl Engine {
         let wanted = if plan.session.no_debug {
             WantedAll::default()
         } else {
-            self.breakpoints.wanted_by(root, |path| plan.session.adapter.serves_source(path))
+            let client =
+                if root == key { owner.as_deref().unwrap_or_default() } else { self.client_of(root) };
+            self.breakpoints.wanted_by(root, client, |path| plan.session.adapter.serves_source(path))
         };
         let link = plan.host.link();
         let core = Session::new(&plan.session, link, wanted);
@@ -120,7 +122,7 @@ impl Engine {
             has_terminal: false,
             stoppers: Vec::new(),
             restart: None,
-            owner: None,
+            owner,
             usage: Usage::new(None, Instant::now()),
             end_reason: None,
             failure: None,
@@ -177,10 +179,9 @@ impl Engine {
         }
         if let Some(wait) = live.restart.take() {
             self.ended.retain(|ended| ended.status.id != live.id);
-            let key = self.begin(again(live.plan), live.name, None, Some(live.id));
+            let key = self.begin(again(live.plan), live.name, live.owner, None, Some(live.id));
             self.active = Some(key);
             if let Some(begun) = self.sessions.get_mut(&key) {
-                begun.owner = live.owner;
                 begun.usage = live.usage.again(Instant::now());
             }
             let wait = Wait { id: wait, session: key, root: key, thread_id: None, pauses: false };
@@ -247,7 +248,7 @@ impl Engine {
             true => (Some(live.id.clone()), live.name.clone()),
             false => (None, name),
         };
-        let child = self.begin(plan, name, Some(key), id);
+        let child = self.begin(plan, name, None, Some(key), id);
         if stands_for_parent {
             self.waits.hand_over(key, child);
         }
@@ -406,6 +407,7 @@ impl Engine {
         };
         let is_missed = |breakpoint: &Breakpoint| {
             breakpoint.log_message.is_none()
+                && self.breakpoints.concerns(&breakpoint.owner, self.client_of(root))
                 && !live.hit.contains(&breakpoint.id)
                 && live.plan.session.adapter.serves_source(&breakpoint.path)
         };
@@ -422,7 +424,11 @@ impl Engine {
             return Vec::new();
         };
         let mut all = self.breakpoints.triggers();
-        all.retain(|known| known.trigger.kind() == TriggerKind::Function && !live.hit.contains(&known.id));
+        all.retain(|known| {
+            known.trigger.kind() == TriggerKind::Function
+                && self.breakpoints.concerns(&known.owner, self.client_of(root))
+                && !live.hit.contains(&known.id)
+        });
         all
     }
 
@@ -606,6 +612,7 @@ mod tests {
     use tokio::sync::{mpsc, watch};
 
     use crate::editor::Editor;
+    use crate::ids::Base;
     use crate::options::DebuggerOptions;
     use baton_agent_base::shim::Shim;
 
@@ -616,7 +623,8 @@ mod tests {
         let editor = Editor::new(Shim::alone());
         let options = DebuggerOptions { editor: Some(editor.clone()), ..DebuggerOptions::default() };
         let (_commands, to_engine) = mpsc::channel(1);
-        let mut engine = Engine::new("e".to_owned(), &options, to_engine, watch::Sender::default());
+        let mut engine =
+            Engine::new(("e".to_owned(), Base::default()), &options, to_engine, watch::Sender::default());
         let session = |id: &str, parent: Option<&str>| EditorSession {
             session: id.to_owned(),
             parent: parent.map(str::to_owned),

@@ -16,7 +16,7 @@ use crate::session::capture::Captured;
 use crate::session::motion::Motion;
 use crate::types::control::{Gate, Granularity, ResumeWish, gates};
 use crate::types::triggers::TriggerKind;
-use crate::types::{Breakpoint, Phase, Resume, SessionId, StopEvent, Waited};
+use crate::types::{Breakpoint, Given, Phase, Resume, SessionId, StopEvent, Waited};
 
 impl Engine {
     pub(super) fn on_resume(&mut self, wish: ResumeWish, id: WaitId) {
@@ -225,11 +225,11 @@ impl Engine {
         let (root, id) = (live.root, live.id.clone());
         let mut stop = from_dap::stop_event(captured, (key, id), jiff::Timestamp::now(), &mut self.ids);
         if is_trap(&stop) {
-            self.read_trap(&mut stop);
+            self.read_trap(key, &mut stop);
         }
         if stop.reason.contains("breakpoint") {
             let path = stop.source.as_ref().map_or("", |source| &source.path);
-            let here = self.breakpoints.at(path, stop.line.unwrap_or(0));
+            let here = self.breakpoints.at(path, stop.line.unwrap_or(0), self.client_of(key));
             let told = stop.hit_breakpoint_ids.iter().flatten();
             // Some give two breakpoints one id: the place tells them apart.
             let is_elsewhere = told.clone().all(|id| self.breakpoints.is_on_line(*id) && !here.contains(id));
@@ -242,9 +242,12 @@ impl Engine {
         }
         // Some do not tell which function: it can be any.
         let functions = self.breakpoints.triggers().into_iter();
-        let functions = functions.filter(|known| known.trigger.kind() == TriggerKind::Function);
+        let client = self.client_of(key);
+        let functions = functions.filter(|known| {
+            known.trigger.kind() == TriggerKind::Function && self.breakpoints.concerns(&known.owner, client)
+        });
         let is_untold = stop.reason == "function breakpoint" && stop.hit_breakpoint_ids.is_none();
-        let may_be_hit = functions.filter(|_| is_untold).map(|known| known.id);
+        let may_be_hit: Vec<i64> = functions.filter(|_| is_untold).map(|known| known.id).collect();
         if let Some(root) = self.sessions.get_mut(&root) {
             root.hit.extend(may_be_hit);
             root.hit.extend(stop.hit_breakpoint_ids.iter().flatten());
@@ -260,9 +263,9 @@ impl Engine {
 
     /// lldb tells a breakpoint as the bare signal of its trap, when a running program comes to it in the moment in
     /// which it is set.
-    fn read_trap(&self, stop: &mut StopEvent) {
+    fn read_trap(&self, key: SessionKey, stop: &mut StopEvent) {
         let path = stop.source.as_ref().map_or("", |source| &source.path);
-        let here = self.breakpoints.at(path, stop.line.unwrap_or(0));
+        let here = self.breakpoints.at(path, stop.line.unwrap_or(0), self.client_of(key));
         let stops_always = |known: &Breakpoint| {
             known.condition.is_none() && known.hit_condition.is_none() && known.log_message.is_none()
         };
@@ -404,6 +407,7 @@ impl Engine {
         match self.ids.frames.look_up(frame_id) {
             Lookup::Alive(owner, theirs) if self.is_stopped(owner.session) => Ok((owner, theirs)),
             Lookup::Alive(..) | Lookup::Stale => Err(DebugError::StaleFrame { frame_id }),
+            Lookup::OfAnotherRun => Err(DebugError::OfAnotherRun { what: format!("frame {frame_id}") }),
             Lookup::Unknown => Err(DebugError::NoSuchFrame { frame_id }),
         }
     }
@@ -412,8 +416,20 @@ impl Engine {
         match self.ids.references.look_up(reference) {
             Lookup::Alive(owner, theirs) if self.is_stopped(owner.session) => Ok((owner, theirs)),
             Lookup::Alive(..) | Lookup::Stale => Err(DebugError::StaleReference { reference }),
+            Lookup::OfAnotherRun => {
+                Err(DebugError::OfAnotherRun { what: format!("variables reference {reference}") })
+            }
             Lookup::Unknown => Err(DebugError::NoSuchReference { reference }),
         }
+    }
+
+    /// The session that an id is of which is still good.
+    pub(super) fn session_of_id(&self, id: Given) -> Option<SessionId> {
+        let found = match id {
+            Given::Frame(frame_id) => self.frame(frame_id),
+            Given::Reference(reference) => self.container(reference),
+        };
+        Some(self.sessions.get(&found.ok()?.0.session)?.id.clone())
     }
 
     fn is_stopped(&self, key: SessionKey) -> bool {

@@ -32,12 +32,12 @@ pub(crate) type TriggersReply = oneshot::Sender<Result<Vec<TriggerBreakpoint>, D
 
 impl Engine {
     pub(super) fn on_set_breakpoint(&mut self, wish: SetBreakpoint, reply: oneshot::Sender<Breakpoint>) {
-        let path = wish.path.clone();
+        let (path, owner) = (wish.path.clone(), wish.owner.clone());
         if let Some(editor) = &self.editor {
             editor.add_breakpoint(&wish);
         }
         let id = self.breakpoints.set(wish);
-        self.hand_over(&BTreeSet::from([path]), Then::Set { id, reply });
+        self.hand_over(&BTreeSet::from([path]), &BTreeSet::from([owner]), Then::Set { id, reply });
     }
 
     pub(super) fn on_remove_breakpoint(
@@ -50,7 +50,8 @@ impl Engine {
             editor.remove_breakpoints(&removed);
         }
         let paths = removed.iter().map(|breakpoint| breakpoint.path.clone()).collect();
-        self.hand_over(&paths, Then::Removed { removed, reply });
+        let owners = removed.iter().map(|breakpoint| breakpoint.owner.clone()).collect();
+        self.hand_over(&paths, &owners, Then::Removed { removed, reply });
     }
 
     /// The user's changes; what the editor has not heard of yet stays.
@@ -58,9 +59,10 @@ impl Engine {
         let Some(editor) = &self.editor else { return };
         let heard = editor.on_breakpoints(all);
         let changed = self.breakpoints.replace(heard.lines, &heard.unheard);
-        self.hand_over(&changed, Then::Nothing);
+        let everybodys = BTreeSet::from([None]);
+        self.hand_over(&changed, &everybodys, Then::Nothing);
         if self.breakpoints.replace_functions(heard.functions, &heard.unheard) {
-            self.hand_over_kinds(&BTreeSet::from([TriggerKind::Function]), Then::Nothing);
+            self.hand_over_kinds(&BTreeSet::from([TriggerKind::Function]), &everybodys, Then::Nothing);
         }
     }
 
@@ -79,6 +81,7 @@ impl Engine {
         };
         if let (Ok(key), Some(capability)) = (meant, triggers::capability(kind))
             && let Some(live) = self.sessions.get(&key)
+            && (kind.is_of_session() || self.breakpoints.concerns(&wish.owner, self.client_of(key)))
             && !matches!(live.core.phase(), Phase::Starting)
             && !live.core.can(capability)
         {
@@ -91,17 +94,26 @@ impl Engine {
         if let Some(editor) = &self.editor {
             editor.add_trigger(&wish);
         }
+        // What means something in one session only is told to that one, whoever started it.
+        let owner = wish.owner.clone().filter(|_| !kind.is_of_session());
         let ids = vec![self.breakpoints.set_trigger(wish, tree)];
         if kind == TriggerKind::Exception {
             self.tell_exceptions_to_editor();
         }
-        self.hand_over_kinds(&BTreeSet::from([kind]), Then::Triggers { ids, reply });
+        let owners = BTreeSet::from([owner]);
+        self.hand_over_kinds(&BTreeSet::from([kind]), &owners, Then::Triggers { ids, reply });
     }
 
-    pub(super) fn on_set_exceptions(&mut self, wishes: Option<Vec<SetTrigger>>, reply: TriggersReply) {
-        let ids = self.breakpoints.set_exceptions(wishes);
+    pub(super) fn on_set_exceptions(
+        &mut self,
+        owner: Option<String>,
+        wishes: Option<Vec<SetTrigger>>,
+        reply: TriggersReply,
+    ) {
+        let ids = self.breakpoints.set_exceptions(owner.clone(), wishes);
         self.tell_exceptions_to_editor();
-        self.hand_over_kinds(&BTreeSet::from([TriggerKind::Exception]), Then::Triggers { ids, reply });
+        let (kinds, owners) = (BTreeSet::from([TriggerKind::Exception]), BTreeSet::from([owner]));
+        self.hand_over_kinds(&kinds, &owners, Then::Triggers { ids, reply });
     }
 
     pub(super) fn on_remove_triggers(&mut self, which: &RemoveTriggers, reply: TriggersReply) {
@@ -116,7 +128,12 @@ impl Engine {
         if kinds.contains(&TriggerKind::Exception) {
             self.tell_exceptions_to_editor();
         }
-        self.hand_over_kinds(&kinds, Then::TriggersRemoved { removed, reply });
+        let whose = |known: &TriggerBreakpoint| {
+            known.owner.clone().filter(|_| known.trigger.kind() == TriggerKind::Function)
+        };
+        let all = kinds.contains(&TriggerKind::Exception).then_some(None);
+        let owners = removed.iter().map(whose).chain(all).collect();
+        self.hand_over_kinds(&kinds, &owners, Then::TriggersRemoved { removed, reply });
     }
 
     /// VS Code has no interface for them: the extension puts them into what it says to an adapter.
@@ -126,13 +143,24 @@ impl Engine {
         }
     }
 
-    /// Tells every session the breakpoints of these files; the verb is answered when all have answered.
-    fn hand_over(&mut self, paths: &BTreeSet<PathBuf>, then: Then) {
-        let keys: Vec<SessionKey> = self.sessions.keys().copied().collect();
+    /// The sessions that breakpoints of these owners stop: the others are left alone, for an adapter that is told the
+    /// same once more may count hits anew.
+    fn concerned(&self, owners: &BTreeSet<Option<String>>) -> Vec<SessionKey> {
+        let keys = self.sessions.keys().copied();
+        let is_concerned = |key: &SessionKey| {
+            let client = self.client_of(*key);
+            owners.iter().any(|owner| self.breakpoints.concerns(owner, client))
+        };
+        keys.filter(is_concerned).collect()
+    }
+
+    /// Tells sessions the breakpoints of these files; the verb is answered when all have answered.
+    fn hand_over(&mut self, paths: &BTreeSet<PathBuf>, owners: &BTreeSet<Option<String>>, then: Then) {
+        let keys = self.concerned(owners);
         let gather = self.gather(keys.len() * paths.len(), then);
         for path in paths {
             for &key in &keys {
-                let wanted = self.breakpoints.of_file(path);
+                let wanted = self.breakpoints.of_file(path, self.client_of(key));
                 let ticket = self.ask(Asked::Breakpoints { gather });
                 self.feed(key, Input::SetBreakpoints { ticket, path: path.clone(), wanted });
             }
@@ -140,14 +168,20 @@ impl Engine {
         self.on_gathered(gather);
     }
 
-    /// Tells every session the triggers of these kinds.
-    fn hand_over_kinds(&mut self, kinds: &BTreeSet<TriggerKind>, then: Then) {
+    /// Tells sessions the triggers of these kinds.
+    fn hand_over_kinds(
+        &mut self,
+        kinds: &BTreeSet<TriggerKind>,
+        owners: &BTreeSet<Option<String>>,
+        then: Then,
+    ) {
+        let tree_of = |key: SessionKey| Some((key, self.sessions.get(&key)?.root));
         let trees: Vec<(SessionKey, SessionKey)> =
-            self.sessions.iter().map(|(&key, live)| (key, live.root)).collect();
+            self.concerned(owners).into_iter().filter_map(tree_of).collect();
         let gather = self.gather(trees.len() * kinds.len(), then);
         for &kind in kinds {
             for &(key, tree) in &trees {
-                let wanted = self.breakpoints.of_kind(kind, tree);
+                let wanted = self.breakpoints.of_kind(kind, tree, self.client_of(key));
                 let ticket = self.ask(Asked::Breakpoints { gather });
                 self.feed(key, Input::SetTriggers { ticket, wanted });
             }

@@ -23,7 +23,7 @@ use crate::dap::{Incoming, Response};
 use crate::editor::{Editor, EditorEvent, Target};
 use crate::error::DebugError;
 use crate::host::inbox::{FromHost, Inbox};
-use baton_agent_base::paths::{self, Given};
+use baton_agent_base::paths::{self, Given, Remote};
 
 /// Of a start whose adapter VS Code did not come to.
 const UNREACHED: &str = "VS Code did not reach the debug adapter: its own message in the window says why, or the user \
@@ -392,7 +392,7 @@ fn is_resume(command: &str) -> bool {
 }
 
 fn plain_path(text: &str) -> Option<PathBuf> {
-    match paths::parse(text) {
+    match paths::parse(text, Remote::Own) {
         Ok(Given::Absolute(path)) => Some(path),
         _ => None,
     }

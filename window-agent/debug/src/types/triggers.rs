@@ -134,8 +134,8 @@ pub struct SetTrigger {
 pub enum RemoveTriggers {
     /// The one with this id.
     Id(i64),
-    /// The one at this place; the access to data does not matter.
-    Trigger(Trigger),
+    /// The one at this place that stops this client's programs; the access to data does not matter.
+    Trigger(Trigger, Option<String>),
     /// All of a kind. Without those on exceptions, each adapter's own choice of filters counts again.
     Kind(TriggerKind),
     /// All of a kind that were set first on behalf of this owner.

@@ -133,8 +133,8 @@ async fn breakpoints_come_and_go_in_a_running_session() {
     for which in [
         RemoveBreakpoint::Id(2),
         RemoveBreakpoint::Id(2),
-        RemoveBreakpoint::Location { path: fixture("demo.py"), line: 6 },
-        RemoveBreakpoint::Location { path: fixture("demo.py"), line: 6 },
+        RemoveBreakpoint::Location { path: fixture("demo.py"), line: 6, owner: None },
+        RemoveBreakpoint::Location { path: fixture("demo.py"), line: 6, owner: None },
     ] {
         match story.debugger.remove_breakpoint(which).await {
             Ok(removed) => removed.iter().for_each(|breakpoint| story.breakpoint(breakpoint)),

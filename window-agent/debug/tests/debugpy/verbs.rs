@@ -93,10 +93,10 @@ async fn functions_and_exceptions_stop_a_program() {
     story.go(Resume::Continue).await;
     // Where it is raised, not only where nobody catches it.
     story.start(launch("fails.py", json!({}))).await;
-    story.debugger.set_exception_filters(Some(Vec::new())).await.unwrap();
+    story.debugger.set_exception_filters(None, Some(Vec::new())).await.unwrap();
     story.go(Resume::Continue).await;
     story.start(launch("fails.py", json!({}))).await;
-    story.debugger.set_exception_filters(None).await.unwrap();
+    story.debugger.set_exception_filters(None, None).await.unwrap();
     story.start(launch("fails.py", json!({}))).await;
     story.end(expect![[r#"
         trigger 1 on function scale verified false Some("not verified yet: no debug session has taken it")

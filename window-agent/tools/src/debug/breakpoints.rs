@@ -5,15 +5,16 @@ use serde_json::{Value, json};
 use super::arguments::given;
 use super::wire::DataBreakpointInfo;
 use super::{Call, Reply, details, fault, text};
-use crate::programs;
+use crate::{outside, programs};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::{Object, object};
 use baton_agent_base::wire::read;
+use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::{Request, gates};
 use baton_agent_debug::types::triggers::{
     Access, RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint, TriggerKind,
 };
-use baton_agent_debug::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
+use baton_agent_debug::types::{Breakpoint, RemoveBreakpoint, SessionId, SetBreakpoint};
 
 /// Breakpoints of a file that an answer about one of them lists.
 const MAX_NEAR: usize = 10;
@@ -28,8 +29,7 @@ impl Call<'_> {
             }
             return self.set_trigger(Trigger::Function { name }).await;
         }
-        let path =
-            self.window.workspace().resolve_file(arguments.file.as_deref().unwrap_or_default()).await?;
+        let path = outside::file(self.window, arguments.file.as_deref().unwrap_or_default()).await?;
         let wish = SetBreakpoint {
             path: path.clone(),
             line: arguments.line.unwrap_or_default(),
@@ -53,14 +53,18 @@ impl Call<'_> {
         let path =
             self.window.workspace().resolve_file(arguments.file.as_deref().unwrap_or_default()).await?;
         let line = arguments.line.unwrap_or_default();
-        let which = RemoveBreakpoint::Location { path: path.clone(), line };
-        self.window.debugger.remove_breakpoint(which).await.map_err(|error| self.fault(error))?;
+        let which = RemoveBreakpoint::Location { path: path.clone(), line, owner: self.caller.owner() };
+        let removed = self.window.debugger.remove_breakpoint(which).await;
+        if matches!(removed, Err(DebugError::NoSuchBreakpoint { .. })) {
+            outside::own(self.window, path.clone()).await?;
+        }
+        removed.map_err(|error| self.fault(error))?;
         let all = self.breakpoints_of(&path).await;
         self.about_breakpoints("Breakpoint removed", &all, line).await
     }
 
     async fn breakpoints_of(&self, path: &std::path::Path) -> Vec<Breakpoint> {
-        let mut all = self.window.debugger.breakpoints().await;
+        let mut all = programs::breakpoints_of(self.window, &self.caller).await;
         all.retain(|breakpoint| breakpoint.path == path);
         programs::with_changes(self.window, all).await
     }
@@ -156,20 +160,24 @@ impl Call<'_> {
             hit_condition: given(&self.arguments.hit_condition),
             owner: self.caller.owner(),
         };
-        let set = self.window.debugger.set_trigger(self.session().as_ref(), wish).await;
+        // One of a function means no session, unless the call names one.
+        let named = given(&self.arguments.session).map(SessionId);
+        let session = if kind.is_of_session() { self.session() } else { named };
+        let set = self.window.debugger.set_trigger(session.as_ref(), wish).await;
         let set = set.map_err(|error| self.fault(error))?;
         self.about_triggers(&format!("Breakpoint {} set", set.id), kind).await
     }
 
     async fn remove_trigger(&self, trigger: Trigger) -> Result<Reply, Fault> {
         let kind = trigger.kind();
-        let removed = self.window.debugger.remove_triggers(RemoveTriggers::Trigger(trigger)).await;
+        let removed =
+            self.window.debugger.remove_triggers(RemoveTriggers::Trigger(trigger, self.caller.owner())).await;
         removed.map_err(|error| self.fault(error))?;
         self.about_triggers("Breakpoint removed", kind).await
     }
 
     pub(super) async fn about_triggers(&self, heading: &str, kind: TriggerKind) -> Result<Reply, Fault> {
-        let mut all: Vec<TriggerBreakpoint> = self.window.debugger.triggers().await;
+        let mut all: Vec<TriggerBreakpoint> = programs::triggers_of(self.window, &self.caller).await;
         all.retain(|breakpoint| breakpoint.trigger.kind() == kind);
         let lines: Vec<String> = all.iter().map(|breakpoint| self.speaker.trigger(breakpoint)).collect();
         let entries: Vec<Value> = all.iter().map(details::trigger).collect();

@@ -97,7 +97,7 @@ impl Call<'_> {
         let options = filter_options.into_iter().flatten();
         let options = options.map(|option| wish(option.filter_id, option.condition));
         let wishes = is_choice.then(|| plain.chain(options).collect());
-        let set = self.window.debugger.set_exception_filters(wishes).await;
+        let set = self.window.debugger.set_exception_filters(self.caller.owner(), wishes).await;
         set.map_err(|error| self.fault(error))?;
         let heading =
             if is_choice { "Exceptions chosen" } else { "Each debug adapter chooses its exceptions" };

@@ -23,7 +23,7 @@ impl Call<'_> {
         if let Some(name) = given(&arguments.configuration) {
             let (mut start, notes) =
                 programs::configured(self.window, &name, given(&arguments.file).as_deref()).await?;
-            start.configuration.extend(arguments.arguments.clone().unwrap_or_default());
+            start.configuration.extend(programs::added(self.window, arguments.arguments.as_ref()).await?);
             let mut reply = self.begin(start, arguments.first_wait(false)).await?;
             for note in notes {
                 reply.text.push_str(&format!("\n{note}"));
@@ -61,9 +61,9 @@ impl Call<'_> {
 
     /// Whether anything was set that will stop a program.
     async fn has_breakpoints(&self) -> bool {
-        let debugger = &self.window.debugger;
-        debugger.breakpoints().await.iter().any(|breakpoint| breakpoint.log_message.is_none())
-            || !debugger.triggers().await.is_empty()
+        let lines = programs::breakpoints_of(self.window, &self.caller).await;
+        lines.iter().any(|breakpoint| breakpoint.log_message.is_none())
+            || !programs::triggers_of(self.window, &self.caller).await.is_empty()
     }
 
     pub(super) async fn attach(&self) -> Result<Reply, Fault> {
@@ -85,7 +85,8 @@ impl Call<'_> {
     async fn begin_wish(&self, wish: Wish, first: Duration) -> Result<Reply, Fault> {
         let start = self.window.debugger.configure(&wish).await;
         let mut start = start.map_err(|error| self.fault(error))?;
-        start.configuration.extend(self.arguments.arguments.clone().unwrap_or_default());
+        let added = programs::added(self.window, self.arguments.arguments.as_ref()).await?;
+        start.configuration.extend(added);
         self.begin(start, first).await
     }
 
