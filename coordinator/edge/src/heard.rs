@@ -157,7 +157,7 @@ mod tests {
         }
         assert_eq!((memory.heard.len(), memory.order.len()), (CLIENTS_MAX, CLIENTS_MAX));
         assert!(memory.last("9").is_none() && memory.last("10").is_some());
-        for letter in 'a'..'z' {
+        for letter in 'a'..='y' {
             let key = letter.to_string().repeat(KEYS_MAX / 10);
             memory.note(&key, heard(&roster.windows[&"a".parse().unwrap()]));
             assert!(memory.last(&key).is_some() && memory.n_bytes <= KEYS_MAX);
