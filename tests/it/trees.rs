@@ -89,6 +89,11 @@ fn a_client_is_answered_by_its_own_tree_or_by_an_error() {
     let mut bridge = Bridge::start(&world, &gone, &[]);
     fs::remove_dir(&gone).unwrap();
     assert_eq!(bridge.code(LOOK, json!({})), "no_window");
+    // A worktree that is removed: the tree around it is another one.
+    git(&shop, &["worktree", "add", "-q", "short"]);
+    let mut bridge = Bridge::start(&world, &shop.join("short"), &[]);
+    git(&shop, &["worktree", "remove", "--force", "short"]);
+    assert_eq!(bridge.code(LOOK, json!({})), "no_window");
     let odd = elsewhere.join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"\xff"));
     fs::create_dir(&odd).unwrap();
     assert_eq!(Bridge::start(&world, &odd, &[]).code(LOOK, json!({})), "no_window");

@@ -23,6 +23,8 @@ pub(crate) enum Search {
     Model,
     /// Generated programs under the debugger, with the interpreter's tracer beside it.
     Oracle,
+    /// Windows and trees that come and go, and clients in them: who answers, and what is changed, is what was meant.
+    Trees,
 }
 
 /// What a person asked for.
@@ -53,6 +55,7 @@ pub(crate) fn explore(wish: &Wish) -> Result<bool> {
             Search::Fuzz => fuzz::fuzz(&wish.arguments, wish.time, wish.seed),
             Search::Model => model(wish.time),
             Search::Oracle => oracle(wish),
+            Search::Trees => trees(wish),
         };
         if let Err(error) = outcome {
             has_found = true;
@@ -84,6 +87,17 @@ fn chaos(wish: &Wish) -> Result<()> {
     chaos.arg("--minutes").arg((wish.time.as_secs_f64() / 60.0).to_string());
     chaos.arg("--seed").arg(wish.seed.to_string()).args(&wish.arguments);
     shown("chaos", chaos.env("BATON_FAKETIME", faketime))
+}
+
+fn trees(wish: &Wish) -> Result<()> {
+    install::DEBUGPY.install()?;
+    install::MCP_1.install()?;
+    install::MCP_2.install()?;
+    build(&PROGRAMS, &["--bins"])?;
+    let mut trees = command(built("debug", "baton-trees")?);
+    trees.arg("--minutes").arg((wish.time.as_secs_f64() / 60.0).to_string());
+    trees.arg("--seed").arg(wish.seed.to_string()).args(&wish.arguments);
+    shown("trees", trees.env("BATON_TEST_PYTHON", install::DEBUGPY.python()))
 }
 
 fn model(time: Duration) -> Result<()> {

@@ -10,13 +10,30 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stand {
     folder: PathBuf,
+    /// The tree that the folder was in at first. When a worktree is removed, what is left around it is another one.
+    first: Option<Tree>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Tree {
+    root: PathBuf,
+    /// Another one is around it.
+    is_nested: bool,
+}
+
+impl Tree {
+    fn of(folder: &Path) -> Option<Self> {
+        let root = trees::root_of(folder)?;
+        let is_nested = root.parent().and_then(trees::root_of).is_some();
+        Some(Self { root, is_nested })
+    }
 }
 
 impl Stand {
     /// Of a client that was started in this folder; `None` when it was started nowhere in particular, as desktop
     /// applications are.
     pub fn of(folder: &Path) -> Option<Self> {
-        (!trees::is_nowhere(folder)).then(|| Self { folder: folder.to_owned() })
+        (!trees::is_nowhere(folder)).then(|| Self { folder: folder.to_owned(), first: Tree::of(folder) })
     }
 
     /// Of this process, whose folder may have been deleted: then of the one that it is said to have been.
@@ -26,8 +43,8 @@ impl Stand {
         Self::of(&folder.unwrap_or_else(|| PathBuf::from("a folder that was deleted")))
     }
 
-    /// Says it to the edge. A tree may begin or end at any time, so it is looked for each time. What is no text is no
-    /// window's folder either.
+    /// Says it to the edge. A tree may begin or end at any time, so it is looked for each time, unless the folder is gone.
+    /// What is no text is no window's folder either.
     pub(crate) fn describe(&self, headers: &mut HeaderMap) {
         let mut insert = |name: &'static str, path: &Path| {
             if let Ok(value) = HeaderValue::from_str(&to_header(&path.to_string_lossy())) {
@@ -35,9 +52,10 @@ impl Stand {
             }
         };
         insert(FOLDER_HEADER, &self.folder);
-        if let Some(tree) = trees::root_of(&self.folder) {
-            insert(TREE_HEADER, &tree);
-            if tree.parent().and_then(trees::root_of).is_some() {
+        let tree = if self.folder.exists() { Tree::of(&self.folder) } else { self.first.clone() };
+        if let Some(tree) = tree {
+            insert(TREE_HEADER, &tree.root);
+            if tree.is_nested {
                 headers.insert(HeaderName::from_static(NESTED_HEADER), HeaderValue::from_static("1"));
             }
         }
