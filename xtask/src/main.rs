@@ -13,6 +13,7 @@
 //! | `report` | what tests did, and the summary |
 //! | `run` | child processes: progress, logs, what a failure prints |
 //! | `suites` | the suites of `cargo xtask test`, in their order; what runs again |
+//! | `sweep` | ends what a run has started, however the run ends |
 //! | `task` | the other tasks |
 //! | `windows` | real VS Code windows, and the extension's package |
 
@@ -25,6 +26,7 @@ mod nextest;
 mod report;
 mod run;
 mod suites;
+mod sweep;
 mod task;
 mod windows;
 
@@ -97,6 +99,12 @@ enum Task {
     },
     /// Installs what the other tasks need and stops
     Setup,
+    /// Waits for the end of standard input, then ends what a run has started
+    #[command(name = sweep::WORD, hide = true)]
+    Sweep {
+        /// Its mark
+        run: String,
+    },
 }
 
 fn main() -> ExitCode {
@@ -116,6 +124,10 @@ fn main() -> ExitCode {
         Task::Bench { names } => task::bench(&names).map(|()| true),
         Task::Dist { target } => windows::dist(target.as_deref()).map(|()| true),
         Task::Setup => task::setup().map(|()| true),
+        Task::Sweep { run } => {
+            sweep::wait_and_sweep(&run);
+            Ok(true)
+        }
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

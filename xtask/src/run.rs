@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::sweep;
+
 /// A step that takes longer than this says so, and then again each time this long has doubled.
 const FIRST_PROGRESS: Duration = Duration::from_secs(2);
 /// How often a running step is looked at.
@@ -32,9 +34,16 @@ pub(crate) fn say(line: &str) {
     eprintln!("{line}");
 }
 
-/// A command of a program, in the workspace root.
-#[expect(clippy::disallowed_methods, reason = "the one place where tasks start programs")]
+/// A command of a program, in the workspace root; what it starts ends with this run.
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = unmarked(program);
+    sweep::mark(&mut command);
+    command
+}
+
+/// The same for what outlives this run.
+#[expect(clippy::disallowed_methods, reason = "the one place where tasks start programs")]
+pub(crate) fn unmarked(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root());
     command

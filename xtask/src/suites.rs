@@ -11,6 +11,7 @@ use crate::install::{self, DEBUGPY};
 use crate::nextest::{ADAPTERS_TARGETS, Runner, USUAL_TARGETS};
 use crate::report::{Case, Failure, Outcome, keep_logs, summary};
 use crate::run::{cache, command, root, say};
+use crate::sweep::Sweeper;
 use crate::{adapters, task, windows};
 
 /// A part of `cargo xtask test`.
@@ -94,6 +95,7 @@ const ROOM_GB: u64 = 12;
 /// `cargo xtask test [WORD...]`. False when a test failed.
 pub(crate) fn test(wish: &Wish) -> Result<bool> {
     let began = Instant::now();
+    let _sweeper = Sweeper::start()?;
     if let Some(times) = wish.stress {
         return stress(&wish.words, times);
     }
