@@ -87,6 +87,10 @@ impl Kind for Servers {
             note(&format!("replacing {} {installed} with {pinned}", spec.name));
             return false;
         }
+        if let Some(missing) = missing_component(spec).await {
+            note(&format!("{} needs {missing}", spec.name));
+            return false;
+        }
         let mut installers = spec.install.keys();
         let goes_into_folder = installers.any(|installer| matches!(installer.as_str(), "pip" | "npm"));
         let is_own = self.places.installed.as_ref().is_some_and(|own| found.path().starts_with(own));
@@ -154,6 +158,27 @@ fn outdated(spec: &ServerSpec, found: &Choice, places: &Places) -> Option<(Strin
     (installed != pinned).then(|| (installed, pinned.to_owned()))
 }
 
+/// A part of rustup's toolchain that the server needs and that is not there: without the sources of Rust's own library
+/// rust-analyzer fetches them when it starts, and does not know them until it is started again.
+async fn missing_component(spec: &ServerSpec) -> Option<String> {
+    let wanted = spec.install.get("rustup")?;
+    let listed = program("rustup", ["component", "list", "--installed"]);
+    // Without rustup somebody else keeps them.
+    let installed = step::run("looking for the components", &listed).await.ok()?;
+    first_missing(wanted, &installed).cloned()
+}
+
+/// The first component that is not in rustup's list, where most names end with a platform.
+fn first_missing<'a>(wanted: &'a [String], installed: &str) -> Option<&'a String> {
+    let is_listed = |name: &&String| {
+        installed
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix(name.as_str()))
+            .any(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    wanted.iter().find(|name| !is_listed(name))
+}
+
 /// Of one that Baton installed.
 fn installed_version(spec: &ServerSpec, found: &Choice, places: &Places) -> Option<String> {
     let own = places.installed.as_ref()?.join(&spec.name);
@@ -191,6 +216,15 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn a_component_is_missed_whatever_else_is_there() {
+        let wanted = ["rust-analyzer".to_owned(), "rust-src".to_owned()];
+        let analyzer = "rust-analyzer-x86_64-unknown-linux-gnu\n";
+        assert_eq!(first_missing(&wanted, "rustc-x86_64-unknown-linux-gnu\n"), Some(&wanted[0]));
+        assert_eq!(first_missing(&wanted, &format!("{analyzer}rust-srcs\n")), Some(&wanted[1]));
+        assert_eq!(first_missing(&wanted, &format!("{analyzer}rust-src\n")), None);
+    }
 
     #[test]
     fn another_version_than_the_pinned_one_is_outdated() {
