@@ -45,6 +45,9 @@ test('a breakpoint that the user sets is known to the client, hit, and removed a
         return breakpoints.find(({ line }) => line === 12);
     });
     assert.equal(mine.source.path, path.join(folder, 'orders.js'));
+    const refused = await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 12, condition: 'false' });
+    assert.equal(refused.code, 'others_breakpoint', JSON.stringify(refused));
+    assert.match(refused.message, /user's breakpoint without a condition already exists there/);
     const stop = await client.call('start_debugging', { configuration_name: 'orders' });
     assert.equal(stop.status, 'stopped', JSON.stringify(stop));
     assert.deepEqual(stop.stop_event_data.hit_breakpoint_ids, [mine.id]);

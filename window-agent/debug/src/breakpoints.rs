@@ -37,8 +37,6 @@ struct Entry {
     wish: SetBreakpoint,
     /// Whose it is; another's wish for the same place does not make it theirs.
     owner: Option<String>,
-    /// What somebody else wanted of it before.
-    replaced: Option<String>,
     bound: BTreeMap<SessionKey, Binding>,
 }
 
@@ -74,24 +72,30 @@ impl Breakpoints {
 
     /// Sets a breakpoint, or changes the owner's one at the same place; gives its id.
     pub(crate) fn set(&mut self, wish: SetBreakpoint) -> i64 {
-        let is_same_place =
-            |old: &SetBreakpoint| (&old.path, old.line, old.column) == (&wish.path, wish.line, wish.column);
         let is_shared = self.is_shared;
-        let is_meant = |entry: &Entry| is_same_place(&entry.wish) && (is_shared || entry.owner == wish.owner);
+        let is_meant =
+            |entry: &Entry| is_same_place(&entry.wish, &wish) && (is_shared || entry.owner == wish.owner);
         if let Some((&id, entry)) = self.by_id.iter_mut().find(|(_, entry)| is_meant(entry)) {
-            let old = std::mem::replace(&mut entry.wish, wish);
-            if old.owner != entry.wish.owner {
-                let [was, is] = [&old, &entry.wish].map(|wish| {
-                    [&wish.condition, &wish.hit_condition, &wish.log_message].map(Option::as_deref)
-                });
-                entry.replaced = replaced(&old.owner, was, is).filter(|_| entry.wish.owner.is_some());
-            }
+            entry.wish = wish;
             return id;
         }
         self.last_id += 1;
         let owner = wish.owner.clone();
-        self.by_id.insert(self.last_id, Entry { wish, owner, replaced: None, bound: BTreeMap::new() });
+        self.by_id.insert(self.last_id, Entry { wish, owner, bound: BTreeMap::new() });
         self.last_id
+    }
+
+    /// What stands at the place of a client's wish, when it is another breakpoint, and somebody else's.
+    pub(crate) fn others(&self, wish: &SetBreakpoint) -> Option<String> {
+        let is_meant = |entry: &&Entry| self.is_shared && is_same_place(&entry.wish, wish);
+        let entry = self.by_id.values().find(is_meant)?;
+        let conditions = |wish: &SetBreakpoint| {
+            [&wish.condition, &wish.hit_condition, &wish.log_message].map(Option::clone)
+        };
+        let is_other = conditions(&entry.wish) != conditions(wish);
+        let owner = [&entry.owner, &entry.wish.owner].into_iter().find(|owner| **owner != wish.owner)?;
+        (wish.owner.is_some() && is_other)
+            .then(|| described(owner, conditions(&entry.wish).each_ref().map(Option::as_deref)))
     }
 
     /// Removes what is meant, and gives it.
@@ -266,21 +270,32 @@ impl Entry {
             condition: self.wish.condition.clone(),
             hit_condition: self.wish.hit_condition.clone(),
             log_message: self.wish.log_message.clone(),
-            message: noted(&self.replaced, message),
+            message,
             actual_line,
             owner: self.owner.clone(),
         }
     }
 }
 
-/// What is to be known of a wish that took the place of somebody else's: each is condition, hit condition, log message.
-fn replaced(owner: &Option<String>, was: [Option<&str>; 3], is: [Option<&str>; 3]) -> Option<String> {
+fn is_same_place(one: &SetBreakpoint, other: &SetBreakpoint) -> bool {
+    (&one.path, one.line, one.column) == (&other.path, other.line, other.column)
+}
+
+/// Whose breakpoint it is, and its condition, hit condition and log message.
+fn described(owner: &Option<String>, wishes: [Option<&str>; 3]) -> String {
     let whose = if owner.is_none() { "the user's" } else { "another client's" };
-    let names = ["condition", "hit condition", "log message"].iter().zip(was);
-    let wishes: Vec<String> =
+    let names = ["condition", "hit condition", "log message"].iter().zip(wishes);
+    let told: Vec<String> =
         names.filter_map(|(name, text)| text.map(|text| format!("{name} `{text}`"))).collect();
-    let what = if wishes.is_empty() { "plain breakpoint".to_owned() } else { wishes.join(" and ") };
-    (was != is).then(|| format!("replaced {whose} {what}"))
+    match told.is_empty() {
+        true => format!("{whose} breakpoint without a condition"),
+        false => format!("{whose} breakpoint with {}", told.join(" and ")),
+    }
+}
+
+/// What is to be known of a wish that took the place of somebody else's.
+fn replaced(owner: &Option<String>, was: [Option<&str>; 3], is: [Option<&str>; 3]) -> Option<String> {
+    (was != is).then(|| format!("replaced {}", described(owner, was)))
 }
 
 /// Both, as far as there are.
@@ -503,32 +518,44 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_set_stays_theirs_and_its_condition_is_not_lost_without_a_word() {
+    fn what_somebody_else_set_is_not_overwritten() {
         let mut breakpoints = Breakpoints { is_shared: true, ..Breakpoints::default() };
         let of = |owner: Option<&str>, condition: Option<&str>| SetBreakpoint {
             owner: owner.map(str::to_owned),
             condition: condition.map(str::to_owned),
             ..wish("/a", 1)
         };
-        let message = |breakpoints: &Breakpoints, id: i64| breakpoints.find(id).unwrap().message.unwrap();
+        let (ann, bob) = (Some("ann"), Some("bob"));
         breakpoints.replace(vec![of(None, Some("i > 3"))], &BTreeSet::new());
-        let id = breakpoints.set(of(Some("ann"), Some("i > 3")));
-        assert!(!message(&breakpoints, id).contains("replaced"));
-        breakpoints.replace(vec![of(None, Some("i > 4"))], &BTreeSet::new());
-        breakpoints.set(of(Some("ann"), None));
-        assert!(message(&breakpoints, id).starts_with("replaced the user's condition `i > 4`; not verified"));
-        // The editor tells it again as it stands now.
+        assert_eq!(breakpoints.others(&of(ann, Some("i > 3"))), None, "it is the same one");
+        let id = breakpoints.set(of(ann, Some("i > 3")));
+        assert_eq!(
+            breakpoints.others(&of(ann, None)).as_deref(),
+            Some("the user's breakpoint with condition `i > 3`"),
+            "it did not become the client's"
+        );
+        assert_eq!(breakpoints.others(&of(None, Some("i > 4"))), None, "the user may");
         breakpoints.replace(vec![of(None, None)], &BTreeSet::new());
-        assert!(message(&breakpoints, id).starts_with("replaced the user's"));
-        breakpoints.set(of(Some("bob"), Some("x")));
-        assert!(message(&breakpoints, id).starts_with("replaced another client's plain breakpoint"));
+        assert_eq!(
+            breakpoints.others(&of(bob, Some("x"))).as_deref(),
+            Some("the user's breakpoint without a condition")
+        );
+        assert_eq!(breakpoints.find(id).unwrap().owner, None);
 
-        breakpoints.set(SetBreakpoint { owner: Some("ann".to_owned()), ..wish("/a", 2) });
+        let elsewhere =
+            |owner: Option<&str>, condition: Option<&str>| SetBreakpoint { line: 2, ..of(owner, condition) };
+        breakpoints.set(elsewhere(ann, None));
+        assert_eq!(breakpoints.others(&elsewhere(ann, Some("x"))), None, "one's own is changed");
+        assert_eq!(
+            breakpoints.others(&elsewhere(bob, Some("x"))).as_deref(),
+            Some("another client's breakpoint without a condition")
+        );
         let own = RemoveBreakpoint::Of(Some("ann".to_owned()));
         let removed: Vec<u32> = breakpoints.remove(&own).iter().map(|known| known.line).collect();
         assert_eq!(removed, [2]);
-        breakpoints.replace(vec![of(None, Some("by hand"))], &BTreeSet::new());
-        assert!(!message(&breakpoints, id).contains("replaced"), "the user changed it");
+        let mut apart = Breakpoints::default();
+        apart.set(of(ann, Some("a")));
+        assert_eq!(apart.others(&of(bob, Some("b"))), None, "each has its own where there is no editor");
     }
 
     #[test]

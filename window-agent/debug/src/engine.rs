@@ -67,7 +67,7 @@ pub(crate) type WaitReply = Reply<Waited>;
 pub(crate) enum Command {
     SetBreakpoint {
         wish: SetBreakpoint,
-        reply: oneshot::Sender<Breakpoint>,
+        reply: oneshot::Sender<Result<Breakpoint, DebugError>>,
     },
     RemoveBreakpoint {
         which: RemoveBreakpoint,

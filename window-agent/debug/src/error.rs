@@ -51,6 +51,12 @@ pub enum DebugError {
         /// `with id 3`, `on line 4 of ...`.
         what: String,
     },
+    /// Somebody else has another breakpoint at that place.
+    #[error("{what} already exists there")]
+    OthersBreakpoint {
+        /// ``the user's breakpoint with condition `i > 4` ``.
+        what: String,
+    },
     /// The configuration cannot be used.
     #[error("{message}")]
     BadConfiguration {
@@ -234,6 +240,7 @@ impl DebugError {
             Self::BadHitCondition { .. } => Kind::BadHitCondition,
             Self::NoPlace { .. } => Kind::NoPlace,
             Self::NoSuchBreakpoint { .. } => Kind::NoSuchBreakpoint,
+            Self::OthersBreakpoint { .. } => Kind::OthersBreakpoint,
             Self::BadConfiguration { .. } => Kind::BadConfiguration,
             Self::UnknownType { .. } => Kind::UnknownType,
             Self::AdapterMissing { .. } => Kind::AdapterMissing,
@@ -274,6 +281,9 @@ impl DebugError {
                 "Write a comparison with a number: `> 5`, `>= 5`, `< 5`, `<= 5`, `== 3`, `% 2 == 0`, or a plain number."
             }
             Self::NoPlace { .. } => "Use one that the debugger knows.",
+            Self::OthersBreakpoint { .. } => {
+                "Use it as it is, use another line, or remove it first if it is no longer needed."
+            }
             Self::BadConfiguration { .. } => "Fix the configuration in .vscode/launch.json.",
             Self::UnknownType { .. } => "Use a configuration whose `type` is among the known ones.",
             Self::AdapterMissing { hint, .. } => hint,

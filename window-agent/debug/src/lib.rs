@@ -128,7 +128,7 @@ impl Debugger {
         let asked = tokio::time::timeout(BREAKPOINT_TIMEOUT, asked).await;
         self.settle_editor().await;
         match asked {
-            Ok(breakpoint) => breakpoint,
+            Ok(breakpoint) => breakpoint?,
             Err(_) => {
                 let is_ours = |known: &Breakpoint| {
                     (&known.path, known.line, known.column) == (&wish.path, wish.line, wish.column)

@@ -97,7 +97,7 @@ pub struct Breakpoint {
     pub hit_condition: Option<String>,
     /// As asked for.
     pub log_message: Option<String>,
-    /// What is to be known about it: why it is not verified, where it moved, whose condition it replaced.
+    /// What is to be known about it: why it is not verified, where it moved.
     pub message: Option<String>,
     /// The line it was bound to, when a session told one.
     pub actual_line: Option<u32>,

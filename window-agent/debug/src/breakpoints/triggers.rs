@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::place::Place;
-use super::{Binding, Breakpoints, SessionKey, normal_hits, noted, replaced, told_conditions};
+use super::{Binding, Breakpoints, SessionKey, described, normal_hits, noted, replaced, told_conditions};
 use crate::adapters::adapter::HitStyle;
 use crate::dap::body::{self, FilterOption, NewBreakpoint, SetExceptions, read};
 use crate::types::triggers::{RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint, TriggerKind};
@@ -72,6 +72,21 @@ impl Breakpoints {
         let entry = TriggerEntry { wish, of_tree, owner, replaced: None, bound: BTreeMap::new() };
         self.triggers.insert(self.last_id, entry);
         self.last_id
+    }
+
+    /// What stands at the place of a client's wish, when it is another trigger, and somebody else's.
+    pub(crate) fn others_trigger(&self, wish: &SetTrigger, tree: SessionKey) -> Option<String> {
+        let of_tree = wish.trigger.kind().is_of_session().then_some(tree);
+        let is_shared = self.is_shared || of_tree.is_some();
+        let is_meant = |entry: &&TriggerEntry| {
+            is_shared && entry.wish.trigger.is_same_place(&wish.trigger) && entry.of_tree == of_tree
+        };
+        let entry = self.triggers.values().find(is_meant)?;
+        let is_other =
+            (&entry.wish.condition, &entry.wish.hit_condition) != (&wish.condition, &wish.hit_condition);
+        let owner = [&entry.owner, &entry.wish.owner].into_iter().find(|owner| **owner != wish.owner)?;
+        let told = [entry.wish.condition.as_deref(), entry.wish.hit_condition.as_deref(), None];
+        (wish.owner.is_some() && is_other).then(|| described(owner, told))
     }
 
     /// The filters of this owner are these now; `None` leaves the choice to the adapters. Gives the ids of those there

@@ -20,7 +20,7 @@ pub(super) struct Gather {
 }
 
 pub(super) enum Then {
-    Set { id: i64, reply: oneshot::Sender<Breakpoint> },
+    Set { id: i64, reply: oneshot::Sender<Result<Breakpoint, DebugError>> },
     Removed { removed: Vec<Breakpoint>, reply: oneshot::Sender<Vec<Breakpoint>> },
     Triggers { ids: Vec<i64>, reply: TriggersReply },
     TriggersRemoved { removed: Vec<TriggerBreakpoint>, reply: TriggersReply },
@@ -31,7 +31,14 @@ pub(super) enum Then {
 pub(crate) type TriggersReply = oneshot::Sender<Result<Vec<TriggerBreakpoint>, DebugError>>;
 
 impl Engine {
-    pub(super) fn on_set_breakpoint(&mut self, wish: SetBreakpoint, reply: oneshot::Sender<Breakpoint>) {
+    pub(super) fn on_set_breakpoint(
+        &mut self,
+        wish: SetBreakpoint,
+        reply: oneshot::Sender<Result<Breakpoint, DebugError>>,
+    ) {
+        if let Some(what) = self.breakpoints.others(&wish) {
+            return drop(reply.send(Err(DebugError::OthersBreakpoint { what })));
+        }
         let (path, owner) = (wish.path.clone(), wish.owner.clone());
         if let Some(editor) = &self.editor {
             editor.add_breakpoint(&wish);
@@ -90,6 +97,9 @@ impl Engine {
                 what: kind.name(),
             };
             return drop(reply.send(Err(error)));
+        }
+        if let Some(what) = self.breakpoints.others_trigger(&wish, tree) {
+            return drop(reply.send(Err(DebugError::OthersBreakpoint { what })));
         }
         if let Some(editor) = &self.editor {
             editor.add_trigger(&wish);
@@ -205,7 +215,7 @@ impl Engine {
         match self.gathers.remove(&gather).map(|gather| gather.then) {
             Some(Then::Set { id, reply }) => {
                 if let Some(breakpoint) = self.breakpoints.find(id) {
-                    let _ = reply.send(breakpoint);
+                    let _ = reply.send(Ok(breakpoint));
                 }
             }
             Some(Then::Removed { removed, reply }) => drop(reply.send(removed)),
