@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use super::detach;
-use super::forward::{Exchange, Stop};
+use super::exchange::{Exchange, Stop};
 use super::streams::event;
 
 /// Largest single event.

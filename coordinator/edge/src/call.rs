@@ -18,11 +18,12 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use tokio::time::Instant;
 
+use super::caller::Caller;
 use super::cancel::Running;
 use super::endpoint::Endpoint;
-use super::forward::{Attempt, Call};
+use super::exchange::Call;
+use super::forward::{self, Attempt};
 use super::heard;
-use super::post::Caller;
 use super::route::{self, Decision, Pin, Target, Wish};
 use super::windows_tools;
 use super::{Edge, Unrun};
@@ -241,7 +242,7 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
                         return response;
                     }
                 };
-                match edge.0.windows.send(&target, call, told).await {
+                match forward::send(&edge.0.windows, &target, call, told).await {
                     Attempt::Answered(mut response) => {
                         ear.answered(edge, wish, &target, &mut response);
                         return response;

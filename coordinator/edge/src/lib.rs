@@ -12,19 +12,22 @@
 //! |---|---|
 //! | `endpoint`, `route` | CORE: what a URL asks for, and which window a call belongs to |
 //! | `heard` | CORE: which window each client heard of last |
-//! | `post` | one message of a client |
+//! | `post`, `caller` | one message of a client, and who sent it |
 //! | `long` | long messages, looked through on a thread of their own |
 //! | `call` | one tool call: held, routed, forwarded |
-//! | `forward`, `answer`, `detach`, `cancel` | a call at a window |
+//! | `upstream` | connections to the windows' agents |
+//! | `forward`, `exchange`, `answer`, `detach`, `cancel` | a call at a window |
 //! | `streams` | notices to clients |
 //! | `catalogue`, `windows_tools` | tools that need no window |
 
 mod answer;
 mod call;
+mod caller;
 mod cancel;
 mod catalogue;
 mod detach;
 mod endpoint;
+mod exchange;
 mod forward;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
@@ -33,6 +36,7 @@ mod long;
 mod post;
 mod route;
 mod streams;
+mod upstream;
 mod windows_tools;
 
 use std::collections::VecDeque;
@@ -60,8 +64,8 @@ use tokio_util::sync::CancellationToken;
 use cancel::Cancellations;
 use catalogue::Catalogue;
 use endpoint::Endpoint;
-use forward::Windows;
 use streams::Streams;
+use upstream::Windows;
 pub use windows_tools::{HandoverRequest, Handovers};
 
 /// Ended sessions that are remembered; an older one's id opens again, which harms nobody but its own client.

@@ -14,6 +14,7 @@ use http::{HeaderMap, Response, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::caller::Caller;
 use super::endpoint::Endpoint;
 use super::long::{self, Refused};
 use super::streams::{Script, event};
@@ -31,15 +32,6 @@ launch, step, evaluate. To read code by symbol, use the lcp_ tools. An error's `
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// Key of the server's name in `_meta`.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-
-/// Who sent a message.
-pub(crate) struct Caller {
-    pub(crate) era: Era,
-    /// Number of the session, when there is one.
-    pub(crate) session: Option<[u8; 16]>,
-    /// The client's own name.
-    pub(crate) client: String,
-}
 
 /// Answers the message in `body`.
 pub(crate) async fn answer(
