@@ -2,10 +2,12 @@
 //! pass on.
 
 use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
 use baton_tests::place;
-use baton_tests::world::World;
+use baton_tests::process::command;
+use baton_tests::world::{WindowOptions, World};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -40,7 +42,7 @@ impl Model {
             .iter()
             .map(|(tool, input)| json!({ "name": format!("mcp__baton__{tool}"), "input": input }))
             .collect();
-        let program = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/model.mjs");
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/model.mjs");
         let mut node = world.command(place::node());
         node.arg(program).arg(json!(script).to_string()).stdout(Stdio::piped());
         let mut child = node.spawn().expect("node runs");
@@ -59,15 +61,24 @@ impl Model {
     }
 }
 
-/// What Claude Code shows its model of each of these calls.
+/// What Claude Code shows its model of each of these calls, when it is configured by URL.
 fn claude_shows(world: &World, calls: &[(&str, Value)]) -> Vec<Shown> {
-    let model = Model::start(world, calls);
     let headers = json!({ "Authorization": format!("Bearer {}", world.token()) });
-    let servers =
-        json!({ "mcpServers": { "baton": { "type": "http", "url": world.url(), "headers": headers } } });
+    claude_in(
+        world,
+        world.scratch(),
+        json!({ "type": "http", "url": world.url(), "headers": headers }),
+        calls,
+    )
+}
+
+/// The same when it is started in `folder`, with this server.
+fn claude_in(world: &World, folder: &Path, server: Value, calls: &[(&str, Value)]) -> Vec<Shown> {
+    let model = Model::start(world, calls);
     let file = world.scratch().join("servers.json");
-    std::fs::write(&file, servers.to_string()).expect("a file");
+    std::fs::write(&file, json!({ "mcpServers": { "baton": server } }).to_string()).expect("a file");
     let output = claude(world)
+        .current_dir(folder)
         .args([
             "-p",
             "go",
@@ -128,4 +139,56 @@ fn claude_code_shows_the_text_of_debug() {
     assert!(shown[3].texts.join("\n").contains("41"), "{shown:#?}");
     assert!(shown.len() <= 6, "{shown:#?}");
     assert!(n_tokens(&shown) <= 600, "{} tokens: {shown:#?}", n_tokens(&shown));
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let mut git = command("git");
+    git.current_dir(folder).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]).args(arguments);
+    let output = git.env("GIT_CONFIG_GLOBAL", "/dev/null").output().expect("git is installed");
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Where Claude Code makes worktrees of its own: inside of the folder that a window shows.
+#[test]
+fn claude_code_in_a_worktree_of_its_own_is_answered_by_that_or_by_an_error() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    world.baton_ok(&["settings", "toolsets", "debug,code,refactor"]);
+    let shop = world.folder("shop");
+    let worktree = shop.join(".claude/worktrees/fix");
+    git(&shop, &["init", "-q"]);
+    git(&shop, &["add", "-A"]);
+    git(&shop, &["commit", "-q", "-m", "all"]);
+    git(&shop, &["worktree", "add", "-q", ".claude/worktrees/fix"]);
+    let environment = json!({ "BATON_HOME": world.home(), "BATON_PORT": world.port().to_string() });
+    let server = || json!({ "command": place::program("baton"), "args": ["stdio"], "env": environment });
+    let edit = json!({ "file_path": "main.py", "edits": [{ "start_line": 1, "end_line": 1, "new_text": "# mine" }] });
+    let calls = [
+        ("debug", json!({ "action": "sessions" })),
+        ("lcp_apply_edit", edit.clone()),
+        ("debug", json!({ "action": "launch", "program": "main.py" })),
+    ];
+    let before = std::fs::read_to_string(shop.join("main.py")).expect("a program");
+    for shown in claude_in(&world, &worktree, server(), &calls) {
+        let text = shown.texts.join("\n");
+        assert!(shown.is_error && text.contains("No window is open on"), "{text}");
+        assert!(text.contains("baton window"), "what to do: {text}");
+    }
+    let in_worktree = |file: &str| std::fs::read_to_string(worktree.join(file)).expect("a program");
+    assert_eq!(in_worktree("main.py"), before);
+
+    world.window_with("fix", WindowOptions { folder: Some(worktree.clone()), ..WindowOptions::default() });
+    let shown = claude_in(&world, &worktree, server(), &calls);
+    for shown in &shown {
+        let text = shown.texts.join("\n");
+        let labels = ["[fix] ", "\"in_window\":\"fix\","];
+        let label = labels.into_iter().find(|label| text.contains(label)).filter(|_| !shown.is_error);
+        let label = label.unwrap_or_else(|| panic!("no label: {text}"));
+        let n_tokens = tiktoken_rs::cl100k_base_singleton().encode_ordinary(label).len();
+        println!("{label}: {n_tokens} tokens");
+        assert!(n_tokens <= 6, "{n_tokens} tokens: {label}");
+    }
+    assert!(in_worktree("main.py").starts_with("# mine\n"), "{shown:#?}");
+    assert_eq!(std::fs::read_to_string(shop.join("main.py")).expect("a program"), before);
 }
