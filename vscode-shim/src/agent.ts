@@ -14,7 +14,7 @@ import {
     createMessageConnection,
 } from 'vscode-jsonrpc/node';
 
-import { configuration } from './settings';
+import { configuration } from './configuration';
 import { reason } from './problems';
 import { Beat, EXIT_RESTART, HEARTBEAT_MS, type Problem, type Standing, StandingChanged } from './protocol';
 

@@ -6,7 +6,7 @@
 
 import * as vscode from 'vscode';
 
-import { configuration } from './settings';
+import { configuration } from './configuration';
 
 export interface DapMessage {
     type: string;

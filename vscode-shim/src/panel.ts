@@ -6,7 +6,8 @@ import { type Agent, AgentGone } from './agent';
 import { copyClientConfig, offerNewUrl } from './clients';
 import { reason, remedies, sentence, warn, warnOf } from './problems';
 import { Act, GetStatus, SetAutoStart, type Verb, type WindowStatus } from './protocol';
-import { configuration, isPort, type Settings } from './settings';
+import { configuration } from './configuration';
+import { isPort, type Settings } from './settings';
 import { explanation, headline } from './statusBar';
 
 type Entry = vscode.QuickPickItem & { command?: string };

@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 
 import type { Agent } from './agent';
 import { offerNewUrl } from './clients';
+import { configuration, explicit } from './configuration';
 import { warnOf } from './problems';
 import { ChangePort, TakeSettings } from './protocol';
 
@@ -61,15 +62,6 @@ export class Settings implements vscode.Disposable {
     }
 }
 
-export function configuration(): vscode.WorkspaceConfiguration {
-    return vscode.workspace.getConfiguration('baton');
-}
-
 export function isPort(port: number): boolean {
     return Number.isInteger(port) && port >= MIN_PORT && port <= MAX_PORT;
-}
-
-/** The value the user set for this machine. */
-function explicit(name: string): unknown {
-    return configuration().inspect(name)?.globalValue;
 }

@@ -236,34 +236,36 @@ async fn a_wait_ends_by_timeout_stop_and_cancellation_and_the_program_runs_on() 
     // The user stops the window: the wait ends, the program does not. Nobody else waits on the thread any more.
     let debugger = agent.window.debugger.clone();
     let wait = transcript.call("continue_debugging", json!({"thread_id": 1}));
+    // Until there is a wait to interrupt.
     let interrupt = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        debugger.interrupt_waits().await;
+        loop {
+            debugger.interrupt_waits().await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     };
-    let (interrupted, ()) = tokio::join!(wait, interrupt);
+    let interrupted = tokio::select! {
+        interrupted = wait => interrupted,
+        () = interrupt => unreachable!("it has no end"),
+    };
     assert_eq!(interrupted["status"], "interrupted");
 
     // Two at once on one thread: the second is told.
-    let root = agent.root.clone();
     let other = agent.client(ClientLifecycleMode::Initialize).await;
-    let wait = transcript.call("continue_debugging", json!({"thread_id": 1}));
-    let second = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let second = support::call(&other, "continue_debugging", json!({"thread_id": 1})).await;
-        std::fs::write(root.join("go"), "").unwrap();
-        second.structured_content.unwrap()
-    };
-    let (ended, second) = tokio::join!(wait, second);
-    assert_eq!(second["code"], "busy");
-    assert_eq!(ended["status"], "completed");
+    {
+        let go_on = || support::call(&other, "continue_debugging", json!({"thread_id": 1}));
+        let (one, two) = (std::pin::pin!(go_on()), std::pin::pin!(go_on()));
+        let (second, rest) = futures_util::future::select(one, two).await.factor_first();
+        assert_eq!(second.structured_content.unwrap()["code"], "busy");
+        std::fs::write(agent.root.join("go"), "").unwrap();
+        let ended = rest.await.structured_content.unwrap();
+        assert_eq!((&ended["status"], &ended["output"]), (&json!("completed"), &json!("went\n")));
+    }
     other.cancel().await.unwrap();
     transcript.end(expect![[r#"
         > start_debugging {"configuration_name":"wait","timeout":1.5}
         {"message":"Timed out waiting for the debugger to stop for the first time. The program is still running: continue_debugging waits on, stop_debugging ends it. Threads (running, values are not available):\n1 MainThread:\n  wait.py:LINE in <module>","session_id":"SESSION","status":"timeout"}
         > continue_debugging {"thread_id":1}
         {"message":"The wait for the program to stop again was interrupted. The program was not stopped by it.","session_id":"SESSION","status":"interrupted"}
-        > continue_debugging {"thread_id":1}
-        {"exit_code":0,"message":"The debug session ended normally.","output":"went\n","session_id":"SESSION","status":"completed"}
     "#]]).await;
 }
 

@@ -12,7 +12,7 @@ use super::outline::ask_symbols;
 use super::references::{Wanted, about, name_position};
 use super::server::{Server, ServerError};
 use super::symbols::{self, Match, Symbol};
-use super::text::Encoding;
+use super::text::{Encoding, is_word};
 use super::types::{Freshness, Outline, Subject};
 use super::{CodeIndex, freshness_of, search, server_error, wait_settled};
 use baton_agent_base::fault::{Fault, Kind};
@@ -255,7 +255,7 @@ fn stands_after(outline: &Outline, place: Position, holder: &str) -> bool {
     let before: String = line.chars().take(place.character as usize).collect();
     let before = before.trim_end_matches(['.', ':', '-', '>', '#']).replace("::", ".").replace("->", ".");
     let rest = before.strip_suffix(holder);
-    rest.is_some_and(|rest| !rest.ends_with(search::is_word))
+    rest.is_some_and(|rest| !rest.ends_with(is_word))
 }
 
 fn several(workspace: &Workspace, name: &str, meanings: &[Meaning]) -> Fault {

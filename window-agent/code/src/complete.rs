@@ -13,9 +13,9 @@ use super::references::about;
 use super::server::documents::{Snapshot, Stamp};
 use super::server::{Ask, Server};
 use super::symbols::completion_kind;
-use super::text::{Encoding, Text};
+use super::text::{Encoding, Text, is_word};
 use super::types::{Completion, Completions, Subject};
-use super::{CodeIndex, search, server_error};
+use super::{CodeIndex, server_error};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::wire::read;
 use baton_agent_base::workspace::Workspace;
@@ -119,7 +119,7 @@ fn typed(subject: &mut Subject, place: &Place) -> Result<Position, Fault> {
 /// The part of a word before a place.
 fn begun_word(text: &Text, at: Position) -> String {
     let before: Vec<char> = text.line(at.line as usize).chars().take(at.character as usize).collect();
-    let n_others = before.iter().rposition(|char| !search::is_word(*char)).map_or(0, |at| at + 1);
+    let n_others = before.iter().rposition(|char| !is_word(*char)).map_or(0, |at| at + 1);
     before[n_others..].iter().collect()
 }
 

@@ -11,7 +11,7 @@ use super::choose::{not_found, not_on_line};
 use super::lsp::{self, Location, Position};
 use super::server::{Agreed, Ask, Server};
 use super::servers::ServerSpec;
-use super::text::{Encoding, Text};
+use super::text::{Encoding, Text, is_word};
 use super::told::Since;
 use super::types::{Freshness, Reference, References, Source, Subject};
 use super::{CodeIndex, closing, files, left_out, search, symbols};
@@ -148,7 +148,7 @@ pub(super) fn name_position(text: &Text, symbol: &symbols::Symbol) -> Position {
     let start = text.offset(symbol.name_range.start, Encoding::Utf32);
     let end = text.offset(symbol.name_range.end, Encoding::Utf32).max(start);
     let name = symbol.name.rsplit(['.', ':', ' ']).next().unwrap_or(&symbol.name);
-    let name: &str = name.split(|char| !search::is_word(char)).next().unwrap_or(name);
+    let name: &str = name.split(|char| !is_word(char)).next().unwrap_or(name);
     let inside = text.as_str().get(start..end).unwrap_or_default();
     let at = search::words(inside, name).next().unwrap_or(0);
     text.position(start + at, Encoding::Utf32)

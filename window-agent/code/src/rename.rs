@@ -12,9 +12,9 @@ use super::aim::{Target, outline_beside};
 use super::lsp::{self, Position};
 use super::references::{Wanted, about, name_position};
 use super::server::Server;
-use super::text::{Encoding, Text};
+use super::text::{Encoding, Text, is_word};
 use super::types::{Outline, Subject};
-use super::{CodeIndex, search, symbols};
+use super::{CodeIndex, symbols};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::workspace::Workspace;
 
@@ -183,7 +183,7 @@ fn before_quote(text: &Text, place: Position) -> Option<&str> {
 
 /// Whether quotes that come next are of the path of an import: what is renamed there is a file.
 fn is_of_import(before: &str) -> bool {
-    let is_between = |sign: char| !search::is_word(sign);
+    let is_between = |sign: char| !is_word(sign);
     let first = before.split(is_between).find(|word| !word.is_empty());
     let called = before.trim_end().trim_end_matches('(').trim_end();
     let last = called.rsplit(is_between).next();
@@ -209,7 +209,7 @@ fn problem_of(new: &str, old: &str, language: Option<&str>, kind: Option<&str>) 
         signs.contains(sign) || (!sign.is_whitespace() && old.contains(sign))
     };
     let bare = if language == Some("rust") { new.strip_prefix("r#").unwrap_or(new) } else { new };
-    let strange = bare.chars().find(|&sign| !is_sign(sign) && (sign == '$' || !search::is_word(sign)));
+    let strange = bare.chars().find(|&sign| !is_sign(sign) && (sign == '$' || !is_word(sign)));
     let is_member = matches!(kind, Some("method" | "property" | "field" | "enum member"));
     let is_reserved = |reserved: &&Reserved| {
         reserved.words.split(' ').any(|word| word == new) && !(reserved.members_may && is_member)

@@ -5,7 +5,7 @@ use std::ops::Range as Span;
 
 use super::lsp::{Position, Range};
 use super::symbols::Symbol;
-use super::text::{Encoding, Text};
+use super::text::{Encoding, Text, is_word};
 
 /// Words that stand before the one that counts.
 const MODIFIERS: [&str; 20] = [
@@ -148,11 +148,6 @@ fn last_line(text: &Text, first: usize) -> usize {
 
 fn indentation(line: &str) -> usize {
     line.len() - line.trim_start().len()
-}
-
-/// Whether a character belongs to a name.
-pub fn is_word(char: char) -> bool {
-    char.is_alphanumeric() || matches!(char, '_' | '$')
 }
 
 /// Bytes at which `word` stands as a whole word.

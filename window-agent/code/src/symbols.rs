@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::lsp::answers::Named;
 use super::lsp::lenient::list;
 use super::lsp::{DocumentSymbol, Range};
-use super::search;
+use super::text::is_word;
 use baton_agent_base::names;
 
 /// Deepest nesting taken from a server; data files nest as deep as they like.
@@ -229,7 +229,7 @@ pub fn find<'a>(symbols: &'a [Symbol], given: &str) -> Match<'a> {
     let paths: Vec<String> = fitting.iter().map(|found| normalise(&found.path)).collect();
     let is_outer = |found: &Found<'_>| {
         let own = normalise(&found.path);
-        found.symbol.name.contains(search::is_word) && !paths.iter().any(|outer| is_of_same_name(outer, &own))
+        found.symbol.name.contains(is_word) && !paths.iter().any(|outer| is_of_same_name(outer, &own))
     };
     if fitting.iter().any(is_outer) {
         fitting.retain(is_outer);

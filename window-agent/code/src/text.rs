@@ -229,6 +229,11 @@ pub fn encode(text: &str, storage: Storage) -> Vec<u8> {
     }
 }
 
+/// Whether a character belongs to a name.
+pub fn is_word(char: char) -> bool {
+    char.is_alphanumeric() || matches!(char, '_' | '$')
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

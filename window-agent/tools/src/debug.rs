@@ -8,6 +8,7 @@ mod details;
 mod fault;
 mod inspect;
 mod machine;
+mod needs;
 mod run;
 pub mod schema;
 mod start;
@@ -94,7 +95,7 @@ pub(super) fn refused(action: Option<Value>, error: Fault) -> Answer {
 
 impl Call<'_> {
     async fn run(&self) -> Result<Reply, Fault> {
-        action::check(&self.arguments)?;
+        needs::check(&self.arguments)?;
         match self.arguments.action {
             Action::Launch => self.launch().await,
             Action::Attach => self.attach().await,

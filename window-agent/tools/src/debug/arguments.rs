@@ -16,7 +16,7 @@ const TIMEOUT_S: (f64, f64) = (5.0, 300.0);
 /// How long a program that was started may run before the answer says that it runs, when the client does not say.
 const FIRST_STOP: Duration = Duration::from_secs(5);
 
-/// Everything an action can be given; [`super::action::check`] says what each needs.
+/// Everything an action can be given; [`super::needs::check`] says what each needs.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
     pub(super) action: Action,
