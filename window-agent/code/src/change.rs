@@ -1,7 +1,7 @@
 //! Changes of files: all of them or none, and only when nothing changed since they were looked at.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::aim::Target;
 use super::edits::{self, EditProblem, OnExisting, Replacement, Step};
 use super::files::FileError;
+use super::journal::{START_LIMIT, TURN_LIMIT};
 use super::lsp::Position;
 use super::plan::{self, FileEdit, Found, Plan};
 use super::references::{Wanted, about};
@@ -158,8 +159,7 @@ impl CodeIndex {
 
     /// A change of what a tool keeps for itself is refused when it is looked at, and again when it is made.
     pub fn ensure_unprotected(&self, workspace: &Workspace, plan: &Plan) -> Result<(), Fault> {
-        let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
-        match protected::first(plan, &folders) {
+        match protected::first(plan, &folders_of(workspace)) {
             Some((path, whose)) if !self.inner.allows_protected.load(Ordering::Relaxed) => {
                 let message =
                     format!("This would change {}, which {whose} keeps for itself.", path.display());
@@ -181,10 +181,49 @@ impl CodeIndex {
             None => false,
         };
         if !is_made {
-            tokio::task::spawn_blocking(move || write_all(&plan)).await.map_err(|_| closing())??;
+            let (ledger, folders) = (self.inner.ledger.clone(), folders_of(workspace));
+            let made = tokio::task::spawn_blocking(move || {
+                let turn = ledger.turn(&folders, TURN_LIMIT)?;
+                let news = turn.undo_left();
+                Ok((news, write_all(&plan, &turn)))
+            });
+            let (news, made) = made.await.map_err(|_| closing())??;
+            self.add_news(news);
+            made?;
         }
         Ok(())
     }
+
+    /// Takes back what an agent that was killed in the middle of a change left in the window's folders.
+    pub async fn undo_left(&self, workspace: &Workspace) {
+        let (ledger, folders) = (self.inner.ledger.clone(), folders_of(workspace));
+        let undone = tokio::task::spawn_blocking(move || match ledger.has_any() {
+            true => ledger.turn(&folders, START_LIMIT).map(|turn| turn.undo_left()),
+            false => Ok(Vec::new()),
+        });
+        match undone.await {
+            Ok(Ok(news)) => self.add_news(news),
+            // The next change looks again.
+            Ok(Err(error)) => {
+                tracing::warn!(error = error.message, "not looked for changes that were cut off")
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// What became of changes that were cut off, once.
+    pub fn take_news(&self) -> Option<String> {
+        let news = std::mem::take(&mut *self.inner.news.lock().unwrap_or_else(PoisonError::into_inner));
+        (!news.is_empty()).then(|| news.join(" "))
+    }
+
+    fn add_news(&self, news: Vec<String>) {
+        self.inner.news.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
+    }
+}
+
+fn folders_of(workspace: &Workspace) -> Vec<PathBuf> {
+    workspace.folders().iter().map(|folder| folder.path.clone()).collect()
 }
 
 impl Change {
@@ -216,7 +255,7 @@ pub(super) async fn planned(
     if subject.view.is_served {
         leave_out_gone(&mut steps, &subject.view.unsaved);
     }
-    let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
+    let folders = folders_of(workspace);
     let mut trees = workspace.trees().about(&subject.folder);
     let unsaved = subject.view.unsaved.clone();
     let made = tokio::task::spawn_blocking(move || {
@@ -318,15 +357,11 @@ fn look(path: &Path, unsaved: &Unsaved) -> Result<Found, Fault> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => return Ok(Found::Folder),
         Ok(_) => {}
-        Err(error) if is_nothing(&error) => return Ok(Found::Nothing),
+        Err(error) if files::is_nothing(&error) => return Ok(Found::Nothing),
         Err(error) => return Err(file_error(path, &FileError::Unreadable(error))),
     }
     let (snapshot, storage) = files::read_stored(path).map_err(|error| file_error(path, &error))?;
     Ok(Found::File(unsaved.find(path).map_or(snapshot.text, |unsaved| unsaved.text.clone()), storage))
-}
-
-pub(super) fn is_nothing(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// All files in a folder, whatever is ignored otherwise: they go where it goes.
