@@ -19,6 +19,11 @@ pub fn config(name: &str) -> Option<PathBuf> {
     absolute(set(HOME_VARIABLE).or_else(user)?.join(name))
 }
 
+/// The folder for what is known of changes of files that are being made, in the state folder.
+pub fn changes() -> Option<PathBuf> {
+    absolute(set(HOME_VARIABLE).or_else(state)?.join("changes"))
+}
+
 /// The folder that Baton's state lies in when `BATON_HOME` is not set.
 pub(crate) fn state() -> Option<PathBuf> {
     let dirs = dirs()?;

@@ -50,6 +50,8 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     let editor = extension.as_ref().map(|extension| extension.editor.clone());
     let window = Arc::new(open_window(&options, id.clone(), editor)?);
+    // Before anybody asks about files that are half changed.
+    window.code.undo_left(&window.workspace()).await;
     window.set_auto_start(identity.auto_start().unwrap_or(options.auto_start));
     if !options.standalone {
         window.set_home(&home);

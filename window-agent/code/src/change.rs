@@ -1,7 +1,7 @@
 //! Changes of files: all of them or none, and only when nothing changed since they were looked at.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::aim::Target;
 use super::edits::{self, EditProblem, OnExisting, Replacement, Step};
 use super::files::FileError;
+use super::journal::{START_LIMIT, TURN_LIMIT};
 use super::lsp::Position;
 use super::plan::{self, FileEdit, Found, Plan};
 use super::references::{Wanted, about};
@@ -94,7 +95,8 @@ impl CodeIndex {
         if wanted.line.is_none() && target.overloads.iter().any(|place| is_left(&place)) {
             return Err(several_overloads(&target));
         }
-        let is_whole = [&renamed.file, &outline.subject.snapshot.path].into_iter().all(|file| plan.has(file));
+        let is_whole =
+            [&renamed.file, &outline.subject.snapshot.path].into_iter().all(|file| has(&plan, file));
         if is_elsewhere && !is_whole {
             let message = format!(
                 "{} would not rename {} both where it is defined and where it is used.",
@@ -158,8 +160,7 @@ impl CodeIndex {
 
     /// A change of what a tool keeps for itself is refused when it is looked at, and again when it is made.
     pub fn ensure_unprotected(&self, workspace: &Workspace, plan: &Plan) -> Result<(), Fault> {
-        let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
-        match protected::first(plan, &folders) {
+        match protected::first(plan, &folders_of(workspace)) {
             Some((path, whose)) if !self.inner.allows_protected.load(Ordering::Relaxed) => {
                 let message =
                     format!("This would change {}, which {whose} keeps for itself.", path.display());
@@ -181,10 +182,49 @@ impl CodeIndex {
             None => false,
         };
         if !is_made {
-            tokio::task::spawn_blocking(move || write_all(&plan)).await.map_err(|_| closing())??;
+            let (ledger, folders) = (self.inner.ledger.clone(), folders_of(workspace));
+            let made = tokio::task::spawn_blocking(move || {
+                let turn = ledger.turn(&folders, TURN_LIMIT)?;
+                let news = turn.undo_left();
+                Ok((news, write_all(&plan, &turn)))
+            });
+            let (news, made) = made.await.map_err(|_| closing())??;
+            self.add_news(news);
+            made?;
         }
         Ok(())
     }
+
+    /// Takes back what an agent that was killed in the middle of a change left in the window's folders.
+    pub async fn undo_left(&self, workspace: &Workspace) {
+        let (ledger, folders) = (self.inner.ledger.clone(), folders_of(workspace));
+        let undone = tokio::task::spawn_blocking(move || match ledger.has_any() {
+            true => ledger.turn(&folders, START_LIMIT).map(|turn| turn.undo_left()),
+            false => Ok(Vec::new()),
+        });
+        match undone.await {
+            Ok(Ok(news)) => self.add_news(news),
+            // The next change looks again.
+            Ok(Err(error)) => {
+                tracing::warn!(error = error.message, "not looked for changes that were cut off")
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// What became of changes that were cut off, once.
+    pub fn take_news(&self) -> Option<String> {
+        let news = std::mem::take(&mut *self.inner.news.lock().unwrap_or_else(PoisonError::into_inner));
+        (!news.is_empty()).then(|| news.join(" "))
+    }
+
+    fn add_news(&self, news: Vec<String>) {
+        self.inner.news.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
+    }
+}
+
+fn folders_of(workspace: &Workspace) -> Vec<PathBuf> {
+    workspace.folders().iter().map(|folder| folder.path.clone()).collect()
 }
 
 impl Change {
@@ -216,17 +256,28 @@ pub(super) async fn planned(
     if subject.view.is_served {
         leave_out_gone(&mut steps, &subject.view.unsaved);
     }
-    let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
+    let folders = folders_of(workspace);
     let mut trees = workspace.trees().about(&subject.folder);
     let unsaved = subject.view.unsaved.clone();
+    // VS Code writes through links itself.
+    let follows = !subject.view.is_served;
     let made = tokio::task::spawn_blocking(move || {
+        if follows {
+            follow_links(&mut steps);
+        }
         // A server may take the files of another tree for the project's, and they are none of it.
         steps.retain(|step| !matches!(step, Step::Edit { path, .. } if trees.other(path).is_some()));
         let mut paths = steps.iter().flat_map(Step::paths);
         if let Some((path, top)) = paths.find_map(|path| Some((path, trees.other(path)?))) {
             return Err(of_another_tree(path, &top));
         }
-        if let Some(path) = steps.iter().flat_map(Step::paths).find(|path| !is_inside(path, &folders)) {
+        let leads_out = |step: &Step, path: &Path| match step {
+            Step::Edit { .. } => path.canonicalize().is_ok_and(|real| !is_inside(&real, &folders)),
+            _ => false,
+        };
+        let mut named = steps.iter().flat_map(|step| step.paths().map(move |path| (step, path)));
+        let is_out = |(step, path): &(&Step, &Path)| !is_inside(path, &folders) || leads_out(step, path);
+        if let Some((_, path)) = named.find(is_out) {
             let message = format!("This would change {}, outside this window's folders.", path.display());
             return Err(Fault::new(Kind::OutsideWindow, message).hint("Change what belongs to the project."));
         }
@@ -240,6 +291,11 @@ pub(super) async fn planned(
         Ok(plan)
     });
     made.await.map_err(|_| closing())?
+}
+
+/// Whether something is done to a file, which a server may know by a link to it.
+fn has(plan: &Plan, file: &Path) -> bool {
+    plan.has(file) || file.canonicalize().is_ok_and(|real| plan.has(&real))
 }
 
 /// A place in a plan to rename where the old name does not stand: its file, and its line from 1.
@@ -305,6 +361,47 @@ fn leave_out_gone(steps: &mut Vec<Step>, unsaved: &Unsaved) {
     steps.retain(|step| !matches!(step, Step::Edit { path, .. } if !is_there(path)));
 }
 
+/// Gives files the names that they have without links: what is written through a link is written to the file that it
+/// leads to, and the link stays one.
+fn follow_links(steps: &mut Vec<Step>) {
+    let mut followed: Vec<PathBuf> = Vec::new();
+    let mut follow = |path: &mut PathBuf, real: Option<PathBuf>| {
+        if let Some(real) = real.filter(|real| real != path) {
+            followed.push(real.clone());
+            *path = real;
+        }
+    };
+    let at_folder = |path: &Path| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    for step in steps.iter_mut() {
+        match step {
+            Step::Edit { path, .. } => {
+                let real = path.canonicalize().ok();
+                follow(path, real);
+            }
+            Step::Create { path, .. } | Step::Delete { path, .. } => {
+                let real = at_folder(path);
+                follow(path, real);
+            }
+            Step::Rename { from, to, .. } => {
+                for path in [from, to] {
+                    let real = at_folder(path);
+                    follow(path, real);
+                }
+            }
+        }
+    }
+    // A server that knows a file by two names changes it twice.
+    let mut known: Vec<Step> = Vec::new();
+    steps.retain(|step| {
+        let is_followed = matches!(step, Step::Edit { path, .. } if followed.contains(path));
+        let is_again = is_followed && known.contains(step);
+        if is_followed && !is_again {
+            known.push(step.clone());
+        }
+        !is_again
+    });
+}
+
 /// Whether a path is in one of the folders, whatever links lead there.
 fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
     let is_in = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
@@ -318,15 +415,11 @@ fn look(path: &Path, unsaved: &Unsaved) -> Result<Found, Fault> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => return Ok(Found::Folder),
         Ok(_) => {}
-        Err(error) if is_nothing(&error) => return Ok(Found::Nothing),
+        Err(error) if files::is_nothing(&error) => return Ok(Found::Nothing),
         Err(error) => return Err(file_error(path, &FileError::Unreadable(error))),
     }
     let (snapshot, storage) = files::read_stored(path).map_err(|error| file_error(path, &error))?;
     Ok(Found::File(unsaved.find(path).map_or(snapshot.text, |unsaved| unsaved.text.clone()), storage))
-}
-
-pub(super) fn is_nothing(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// All files in a folder, whatever is ignored otherwise: they go where it goes.

@@ -1,5 +1,6 @@
 //! Files as the engine reads and writes them: text only, of a bounded size, with a stamp.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,6 +65,11 @@ pub fn read_stored(path: &Path) -> Result<(Snapshot, Storage), FileError> {
 /// A file as it is now.
 pub fn read(path: &Path) -> Result<Snapshot, FileError> {
     read_stored(path).map(|(snapshot, _)| snapshot)
+}
+
+/// Whether there is nothing at a path.
+pub(crate) fn is_nothing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// Some files as they are now, read beside the other calls.

@@ -14,7 +14,7 @@
 //! | [`lsp`] | CORE: the messages that are looked into |
 //! | [`search`], [`edits`] | CORE: what a text alone tells, where no server can; new texts out of edits |
 //! | [`plan`] | CORE: what becomes of each file that a server's edit creates, changes, moves or deletes |
-//! | [`files`], [`watch`], `write` | the disk: what a file holds, what changed; all changes or none |
+//! | [`files`], [`watch`], `write`, `journal` | the disk: what a file holds, what changed; all changes or none |
 
 pub mod actions;
 mod aim;
@@ -27,6 +27,7 @@ pub mod edits;
 pub mod files;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+mod journal;
 mod left_out;
 pub mod lsp;
 pub mod navigate;
@@ -55,6 +56,7 @@ use tokio::task::JoinHandle;
 
 use self::editor::CodeEditor;
 use self::files::FileError;
+use self::journal::Ledger;
 use self::server::{Ask, Server, ServerError};
 use self::servers::{Choice, NoServer, Places, Table};
 use self::types::{FileChange, Freshness, Subject, View};
@@ -90,6 +92,9 @@ struct Inner {
     is_trusted: AtomicBool,
     /// Whether the user lets tools change what git, editors and package managers keep for themselves.
     allows_protected: AtomicBool,
+    ledger: Ledger,
+    /// What became of changes that were cut off, for the next answer.
+    news: Mutex<Vec<String>>,
     table: OnceLock<Table>,
     servers: Mutex<HashMap<(String, PathBuf), Running>>,
     /// What the processes of all servers carry, and who ends them when we are killed.
@@ -142,6 +147,8 @@ impl CodeIndex {
 
     fn with(places: Places, editor: Option<CodeEditor>) -> Self {
         let inner = Inner {
+            ledger: Ledger { folder: places.changes.clone() },
+            news: Mutex::default(),
             places,
             is_trusted: AtomicBool::new(editor.is_none()),
             allows_protected: AtomicBool::new(false),

@@ -95,6 +95,8 @@ pub struct Places {
     pub config: Option<PathBuf>,
     /// The search path for programs.
     pub search_path: Option<OsString>,
+    /// Folder for what is known of changes that are being made.
+    pub changes: Option<PathBuf>,
 }
 
 impl Places {
@@ -104,6 +106,7 @@ impl Places {
             installed: folders::installed("servers", SERVERS_VARIABLE),
             config: folders::config("servers.json"),
             search_path: std::env::var_os("PATH"),
+            changes: folders::changes(),
         }
     }
 }

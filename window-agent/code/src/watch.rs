@@ -16,6 +16,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::{Notify, oneshot};
 use tracing::{debug, warn};
 
+use super::journal::is_stage;
 use super::types::{ChangeKind, FileChange};
 use baton_agent_base::trees::{Trees, Whose};
 use baton_agent_base::walk::{is_made, walk, walk_hidden_too, walk_ignored_too};
@@ -289,6 +290,10 @@ fn on_event(shared: &Shared, barriers: &Path, event: Event) {
             {
                 let _ = passed.send(());
             }
+            continue;
+        }
+        // A change under way keeps its texts there.
+        if is_stage(&path) {
             continue;
         }
         if kind == ChangeKind::Created && path.is_dir() {

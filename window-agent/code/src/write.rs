@@ -1,37 +1,36 @@
 //! Writes a plan to disk: everything, or nothing at all.
 //!
-//! New texts are written beside their places first. When all files are still as they were, the old ones step aside and
-//! the new ones take their places; each step is noted, and taken back when one after it fails. Old and new text are
-//! exchanged, where the system can do that, so that a save of another program in the last moment is found and not lost.
+//! New texts are written into a folder of ours beside their places first. When all files are still as they were, the old
+//! ones step aside and the new ones take their places; each step is noted in a [`Journal`], and taken back when one after
+//! it fails, or when the agent is killed. Old and new text are exchanged, where the system can do that, so that a save of
+//! another program in the last moment is found and not lost.
 
 use std::io;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{Access, access};
 
-use super::change::{files_below, is_nothing};
+use super::change::files_below;
+use super::journal::{Fresh, Journal, Turn, hash};
 use super::plan::{FileEdit, Plan};
 use super::{files, text};
 use baton_agent_base::fault::{Fault, Kind};
 
-/// Two writers that both look before either of them writes would lose what the first one wrote.
-static WRITER: Mutex<()> = Mutex::new(());
-
 /// Makes all changes, or none.
-pub(crate) fn write_all(plan: &Plan) -> Result<(), Fault> {
-    let _alone = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut done = Journal::default();
-    match write(plan, &mut done) {
-        Ok(aside) => {
-            for path in aside {
-                if let Err(error) = std::fs::remove_file(&path) {
-                    tracing::warn!(%error, path = %path.display(), "an old file stays");
-                }
-            }
+pub(crate) fn write_all(plan: &Plan, turn: &Turn) -> Result<(), Fault> {
+    let mut journal = match turn.begin() {
+        Ok(journal) => journal,
+        Err((path, error)) => return Err(Failure::Io(path, error).into_error(&[])),
+    };
+    let made = write(plan, &mut journal).and_then(|()| journal.close().map_err(of_io));
+    match made {
+        Ok(()) => {
+            journal.sweep();
             Ok(())
         }
-        Err(failure) => Err(failure.into_error(&done.take_back())),
+        Err(failure) => Err(failure.into_error(&journal.take_back())),
     }
 }
 
@@ -40,6 +39,15 @@ enum Failure {
     Io(PathBuf, io::Error),
     Changed(PathBuf),
     Exists(PathBuf),
+    ReadOnly(PathBuf),
+    /// A link, which a file would take the place of.
+    Link(PathBuf),
+    /// A file with so many names, of which a new one would take one away.
+    Names(PathBuf, u64),
+}
+
+fn of_io((path, error): (PathBuf, io::Error)) -> Failure {
+    Failure::Io(path, error)
 }
 
 impl Failure {
@@ -61,6 +69,21 @@ impl Failure {
                 format!("{} already exists", path.display()),
                 "Choose another name, or move what is there first.",
             ),
+            Failure::ReadOnly(path) => (
+                Kind::CannotWrite,
+                format!("{} is read-only", path.display()),
+                "Ask the user to make it writable.",
+            ),
+            Failure::Link(path) => (
+                Kind::UnsupportedEdit,
+                format!("{} is a symbolic link and would become a file", path.display()),
+                "Change the file that it points to.",
+            ),
+            Failure::Names(path, n_names) => (
+                Kind::UnsupportedEdit,
+                format!("{} is one of {n_names} hard links to a file and would be separated", path.display()),
+                "Ask the user to change it: the others may be outside this window's folders.",
+            ),
         };
         match stuck {
             [] => Fault::new(kind, format!("{sentence}; nothing was changed.")).hint(hint),
@@ -70,137 +93,93 @@ impl Failure {
     }
 }
 
-/// What was done, so that it can be taken back.
-#[derive(Default)]
-struct Journal(Vec<Done>);
-
-enum Done {
-    Folder(PathBuf),
-    File(PathBuf),
-    Moved {
-        from: PathBuf,
-        to: PathBuf,
-    },
-    Replaced {
-        path: PathBuf,
-        old: Vec<u8>,
-    },
-    /// What was there lies at `old` now.
-    Exchanged {
-        path: PathBuf,
-        old: PathBuf,
-        new: Vec<u8>,
-    },
-}
-
-impl Journal {
-    /// Backwards; tells what could not be taken back.
-    fn take_back(self) -> Vec<String> {
-        let undo = |done: Done| match done {
-            Done::Folder(path) => (std::fs::remove_dir(&path), format!("{} stays", path.display())),
-            Done::File(path) => {
-                let removed = match std::fs::remove_file(&path) {
-                    // It never came to be.
-                    Err(error) if is_nothing(&error) => Ok(()),
-                    removed => removed,
-                };
-                (removed, format!("{} stays", path.display()))
-            }
-            Done::Moved { from, to } => {
-                (std::fs::rename(&to, &from), format!("{} is at {}", from.display(), to.display()))
-            }
-            Done::Replaced { path, old } => {
-                (std::fs::write(&path, old), format!("{} has its new text", path.display()))
-            }
-            Done::Exchanged { path, old, new } => {
-                let what = format!("{} has its new text, its old one is {}", path.display(), old.display());
-                (exchange_back(&path, &old, &new), what)
-            }
-        };
-        let failed = self.0.into_iter().rev().map(undo);
-        failed.filter_map(|(undone, what)| undone.err().map(|error| format!("{what} ({error})"))).collect()
-    }
-
-    /// Makes the folders above a file that are not there.
-    fn make_folders(&mut self, path: &Path) -> Result<(), Failure> {
-        let missing: Vec<&Path> = path.ancestors().skip(1).take_while(|folder| !folder.exists()).collect();
-        for folder in missing.into_iter().rev() {
-            std::fs::create_dir(folder).map_err(|error| Failure::Io(folder.to_owned(), error))?;
-            self.0.push(Done::Folder(folder.to_owned()));
-        }
-        Ok(())
-    }
-
-    /// Never over something else. `shown`: the file that an error is about.
-    fn rename(&mut self, from: &Path, to: &Path, shown: &Path) -> Result<(), Failure> {
-        rename_to_free(from, to).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Failure::Exists(to.to_owned()),
-            _ => Failure::Io(shown.to_owned(), error),
-        })?;
-        self.0.push(Done::Moved { from: from.to_owned(), to: to.to_owned() });
-        Ok(())
-    }
-}
-
-/// Gives the files that have to go in the end.
-fn write(plan: &Plan, done: &mut Journal) -> Result<Vec<PathBuf>, Failure> {
+fn write(plan: &Plan, journal: &mut Journal) -> Result<(), Failure> {
     let mut fresh = Vec::new();
     for edit in &plan.edits {
-        fresh.push(write_beside(edit, done)?);
+        fresh.push(write_aside(plan, edit, journal)?);
     }
     check(plan)?;
     // All that goes away first: one file may take the place of another.
-    let mut aside = Vec::new();
-    for edit in plan.edits.iter().filter(|edit| !edit.stays()) {
+    let (mut aside, mut replaced) = (Vec::new(), Vec::new());
+    for (edit, fresh) in plan.edits.iter().zip(&fresh).filter(|(edit, _)| !edit.stays()) {
         let Some(from) = &edit.from else {
             aside.push(None);
             continue;
         };
-        let place = beside(from);
-        done.rename(from, &place, from)?;
+        let failed = |error| Failure::Io(from.clone(), error);
+        let place = journal.place(near(plan, from)).map_err(failed)?;
+        journal.rename(from, &place).map_err(failed)?;
+        // A link that goes takes no text with it.
+        if (edit.to.is_none() || fresh.is_some()) && !place.is_symlink() {
+            replaced.push(as_it_was(edit, from, place.clone())?);
+        }
         aside.push(Some(place));
     }
-    let mut left = Vec::new();
     let mut aside = aside.into_iter();
     for (edit, fresh) in plan.edits.iter().zip(fresh) {
         if edit.stays() {
-            left.extend(replace(edit, fresh, done)?);
+            replaced.extend(replace(edit, fresh, journal)?);
             continue;
         }
         let old = aside.next().flatten();
-        match (&edit.to, fresh, old) {
-            (Some(to), Some(fresh), old) => {
-                done.rename(&fresh, to, to)?;
-                left.extend(old);
-            }
-            (Some(to), None, Some(old)) => done.rename(&old, to, to)?,
-            (_, _, old) => left.extend(old),
+        let Some(to) = &edit.to else { continue };
+        journal.make_folders(to).map_err(of_io)?;
+        match (fresh, old) {
+            (Some(fresh), _) => journal.put(fresh, to).map_err(|error| at_name(to, to, error))?,
+            (None, Some(old)) => journal.rename(&old, to).map_err(|error| at_name(to, to, error))?,
+            (None, None) => {}
         }
     }
     for folder in &plan.folders {
-        done.make_folders(&folder.to)?;
-        done.rename(&folder.from, &folder.to, &folder.from)?;
+        journal.make_folders(&folder.to).map_err(of_io)?;
+        let failed = |error| at_name(&folder.to, &folder.from, error);
+        journal.rename(&folder.from, &folder.to).map_err(failed)?;
     }
-    // What stepped aside in a folder has gone where the folder went.
-    Ok(left.into_iter().map(|path| plan.after_moves(&path)).collect())
+    // Who had opened a file before may have saved it since.
+    match replaced.into_iter().find(|replaced| seen(&replaced.old) != replaced.seen) {
+        Some(Replaced { path, .. }) => Err(Failure::Changed(path)),
+        None => Ok(()),
+    }
 }
 
-/// The new text of a file, next to where it will be; none where only the name changes.
-fn write_beside(edit: &FileEdit, done: &mut Journal) -> Result<Option<PathBuf>, Failure> {
+/// What it means that a name cannot be taken. `shown`: the file that another error is about.
+fn at_name(to: &Path, shown: &Path, error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => Failure::Exists(to.to_owned()),
+        _ => Failure::Io(shown.to_owned(), error),
+    }
+}
+
+/// The folder for what steps aside and for what comes: the nearest one that is there, and none that is moved itself.
+fn near<'a>(plan: &'a Plan, path: &'a Path) -> &'a Path {
+    let moved = plan.folders.iter().map(|folder| folder.from.as_path()).find(|from| path.starts_with(from));
+    let above = moved.unwrap_or(path).ancestors().skip(1);
+    above.into_iter().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"))
+}
+
+/// The new text of a file, near to where it will be; none where only the name changes.
+fn write_aside(plan: &Plan, edit: &FileEdit, journal: &mut Journal) -> Result<Option<Fresh>, Failure> {
     let Some(to) = &edit.to else { return Ok(None) };
-    done.make_folders(to)?;
     if edit.from.is_some() && edit.old.as_str() == edit.new {
         return Ok(None);
     }
     let failed = |error| Failure::Io(to.clone(), error);
-    let path = beside(to);
-    done.0.push(Done::File(path.clone()));
-    std::fs::write(&path, text::encode(&edit.new, edit.storage)).map_err(failed)?;
+    let place = journal.place(near(plan, to)).map_err(failed)?;
+    let bytes = text::encode(&edit.new, edit.storage);
+    std::fs::write(&place, &bytes).map_err(failed)?;
     if let Some(from) = &edit.from {
-        let permissions = std::fs::metadata(from).map_err(failed)?.permissions();
-        std::fs::set_permissions(&path, permissions).map_err(failed)?;
+        let metadata = std::fs::metadata(from).map_err(failed)?;
+        let fresh = std::fs::symlink_metadata(&place).map_err(failed)?;
+        // As far as we may: only root gives a file to another user.
+        if metadata.gid() != fresh.gid() {
+            let _ = chown(&place, None, Some(metadata.gid()));
+        }
+        if metadata.uid() != fresh.uid() {
+            let _ = chown(&place, Some(metadata.uid()), None);
+        }
+        std::fs::set_permissions(&place, metadata.permissions()).map_err(failed)?;
     }
-    Ok(Some(path))
+    Ok(Some(Fresh { place, hash: hash(&bytes) }))
 }
 
 /// Whether everything is as it was when the plan was made.
@@ -211,103 +190,95 @@ fn check(plan: &Plan) -> Result<(), Failure> {
         {
             return Err(Failure::Changed(from.clone()));
         }
+        if let Some(from) = &edit.from {
+            check_kind(edit, from)?;
+        }
         let goes_away = |path: &PathBuf| {
             plan.edits.iter().any(|other| other.from.as_ref() == Some(path) && !other.stays())
         };
         if let Some(to) = edit.to.as_ref().filter(|to| !edit.stays() && !goes_away(to)) {
             match std::fs::symlink_metadata(to) {
                 Ok(_) => return Err(Failure::Exists(to.clone())),
-                Err(error) if is_nothing(&error) => {}
+                Err(error) if files::is_nothing(&error) => {}
                 Err(error) => return Err(Failure::Io(to.clone(), error)),
             }
         }
     }
-    let n_fresh = |folder: &Path| plan.edits.iter().filter(|edit| is_written_in(edit, folder)).count();
     for folder in &plan.folders {
-        let n_expected = folder.files.len() + n_fresh(&folder.from);
+        let n_expected = folder.files.len();
         let now = files_below(&folder.from, n_expected).map_err(|_| Failure::Changed(folder.from.clone()))?;
-        let is_same = folder.files.iter().all(|file| now.contains(file));
-        if !is_same || now.len() != n_expected {
+        if now.len() != n_expected || !folder.files.iter().all(|file| now.contains(file)) {
             return Err(Failure::Changed(folder.from.clone()));
         }
     }
     Ok(())
 }
 
-fn is_written_in(edit: &FileEdit, folder: &Path) -> bool {
-    let is_new = edit.from.is_none() || edit.old.as_str() != edit.new;
-    is_new && edit.to.as_ref().is_some_and(|to| to.starts_with(folder))
+/// Whether a file can get a new text, or go, and everything about it stays as it is.
+fn check_kind(edit: &FileEdit, from: &Path) -> Result<(), Failure> {
+    let metadata = std::fs::symlink_metadata(from).map_err(|error| Failure::Io(from.to_owned(), error))?;
+    let is_rewritten = edit.to.is_some() && edit.old.as_str() != edit.new;
+    if metadata.is_symlink() {
+        return if is_rewritten { Err(Failure::Link(from.to_owned())) } else { Ok(()) };
+    }
+    // Root may write to all files.
+    let is_writable = metadata.mode() & 0o222 != 0 && access(from, Access::WRITE_OK).is_ok();
+    match (is_rewritten || edit.to.is_none(), metadata.nlink()) {
+        (true, _) if !is_writable => Err(Failure::ReadOnly(from.to_owned())),
+        // In its place it could be written only for all of them, and they may lie anywhere.
+        (_, 2..) if is_rewritten => Err(Failure::Names(from.to_owned(), metadata.nlink())),
+        _ => Ok(()),
+    }
 }
 
-/// A new text in the place of an old one, which is never missing in between. Gives where the old file lies, when it does.
-fn replace(edit: &FileEdit, fresh: Option<PathBuf>, done: &mut Journal) -> Result<Option<PathBuf>, Failure> {
+/// A file whose old text lies in a folder of ours.
+struct Replaced {
+    path: PathBuf,
+    old: PathBuf,
+    /// When it was found to be what the change was made against.
+    seen: Seen,
+}
+
+/// Last change and length.
+type Seen = Option<(SystemTime, u64)>;
+
+fn seen(path: &Path) -> Seen {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+/// A new text in the place of an old one.
+fn replace(
+    edit: &FileEdit,
+    fresh: Option<Fresh>,
+    journal: &mut Journal,
+) -> Result<Option<Replaced>, Failure> {
     let (Some(fresh), Some(to)) = (fresh, &edit.to) else { return Ok(None) };
-    let failed = |error| Failure::Io(to.clone(), error);
-    let is_exchanged = exchange(to, &fresh).map_err(failed)?;
-    if !is_exchanged {
-        std::fs::rename(&fresh, to).map_err(failed)?;
-    }
-    done.0.retain(|step| !matches!(step, Done::File(path) if *path == fresh));
-    if !is_exchanged {
-        done.0.push(Done::Replaced { path: to.clone(), old: text::encode(edit.old.as_str(), edit.storage) });
-        return Ok(None);
-    }
-    let new = text::encode(&edit.new, edit.storage);
-    done.0.push(Done::Exchanged { path: to.clone(), old: fresh.clone(), new });
-    match files::read(&fresh).is_ok_and(|was| was.text == edit.old) {
-        true => Ok(Some(fresh)),
+    let old = journal.exchange(to, fresh).map_err(|error| Failure::Io(to.clone(), error))?;
+    as_it_was(edit, to, old).map(Some)
+}
+
+/// Looks at an old text that lies in a folder of ours now.
+fn as_it_was(edit: &FileEdit, path: &Path, old: PathBuf) -> Result<Replaced, Failure> {
+    let seen = seen(&old);
+    match files::read(&old).is_ok_and(|was| was.text == edit.old) {
+        true => Ok(Replaced { path: path.to_owned(), old, seen }),
         // Somebody saved it after we looked: theirs goes back.
-        false => Err(Failure::Changed(to.clone())),
+        false => Err(Failure::Changed(path.to_owned())),
     }
-}
-
-/// Whether a file has changed places with one that is no one else's; false where the system cannot do that. What
-/// inotify tells last is that there is a file at `path`: the other way around it would be that there is none.
-fn exchange(path: &Path, own: &Path) -> io::Result<bool> {
-    match renameat_with(CWD, path, CWD, own, RenameFlags::EXCHANGE) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Takes an exchange back, unless somebody has saved the new text as another one since.
-fn exchange_back(path: &Path, old: &Path, new: &[u8]) -> io::Result<()> {
-    exchange(path, old)?;
-    if std::fs::read(old)? == new {
-        return std::fs::remove_file(old);
-    }
-    exchange(path, old)?;
-    Err(io::Error::other("it was changed again"))
-}
-
-fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(()),
-        // Not every file system knows how.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
-            match std::fs::symlink_metadata(to) {
-                Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-                Err(_) => std::fs::rename(from, to),
-            }
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(format!(".{name}.{}.baton", uuid::Uuid::new_v4().simple()))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 
     use super::*;
     use crate::change::MAX_MOVED;
     use crate::edits::{EditProblem, OnExisting, Step};
+    use crate::journal::{Ledger, TURN_LIMIT, failpoint};
     use crate::lsp::{Position, Range, TextEdit};
     use crate::plan::{self, FolderMove, Found};
     use crate::text::{Encoding, Storage, Text};
@@ -344,6 +315,15 @@ mod tests {
         plan
     }
 
+    fn turn(ledger: &Ledger, root: &Path) -> Turn {
+        ledger.turn(&[root.to_owned()], TURN_LIMIT).unwrap()
+    }
+
+    /// Without a state folder.
+    fn write_all(plan: &Plan) -> Result<(), Fault> {
+        super::write_all(plan, &turn(&Ledger::default(), Path::new("/")))
+    }
+
     fn rename(from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Step {
         Step::Rename { from: from.into(), to: to.into(), on_existing: OnExisting::Refuse }
     }
@@ -378,26 +358,109 @@ mod tests {
     #[test]
     fn a_save_in_the_last_moment_is_not_lost() {
         let (_folder, root) = folder();
+        let state = tempfile::tempdir().unwrap();
+        let ledger = Ledger { folder: Some(state.path().join("changes")) };
         let path = root.join("a");
         let save = |text: &str| std::fs::write(&path, text).unwrap();
-        // After all files were looked at, before the new text takes its place.
-        let edit = planned(&[put(&path, "+")]).edits.remove(0);
-        let mut done = Journal::default();
-        let fresh = write_beside(&edit, &mut done).ok().flatten();
-        save("saved\n");
-        assert!(matches!(replace(&edit, fresh, &mut done), Err(Failure::Changed(_))));
-        assert_eq!(done.take_back(), Vec::<String>::new());
-        assert_eq!((disk(&root).len(), disk(&root)["a"].as_str()), (4, "saved\n"));
-        // After it took its place, when a later file fails.
-        let edit = planned(&[put(&path, "+")]).edits.remove(0);
-        let mut done = Journal::default();
-        let fresh = write_beside(&edit, &mut done).ok().flatten();
-        let old = replace(&edit, fresh, &mut done).ok().flatten().unwrap();
-        save("saved again\n");
-        let stuck = done.take_back();
-        assert!(stuck.len() == 1 && stuck[0].ends_with("(it was changed again)"), "{stuck:?}");
-        assert_eq!(disk(&root)["a"], "saved again\n");
-        assert_eq!(std::fs::read_to_string(old).unwrap(), "saved\n");
+        for can_exchange in [true, false] {
+            save("a\n");
+            let turn = turn(&ledger, &root);
+            let begin = |plan: &Plan| {
+                let mut journal = turn.begin().unwrap();
+                journal.cannot_exchange = !can_exchange;
+                let fresh = write_aside(plan, &plan.edits[0], &mut journal).ok().flatten();
+                (journal, fresh)
+            };
+            // After all files were looked at, before the new text takes its place.
+            let plan = planned(&[put(&path, "+")]);
+            let (mut journal, fresh) = begin(&plan);
+            save("saved\n");
+            let replaced = replace(&plan.edits[0], fresh, &mut journal);
+            assert!(matches!(replaced, Err(Failure::Changed(_))));
+            assert_eq!(journal.take_back(), Vec::<String>::new());
+            assert_eq!((disk(&root).len(), disk(&root)["a"].as_str()), (4, "saved\n"));
+            // By a program that had opened it before.
+            let plan = planned(&[put(&path, "+")]);
+            let (mut journal, fresh) = begin(&plan);
+            let mut opened = std::fs::File::options().append(true).open(&path).unwrap();
+            let replaced = replace(&plan.edits[0], fresh, &mut journal).ok().flatten().unwrap();
+            opened.write_all(b"more\n").unwrap();
+            assert_ne!(seen(&replaced.old), replaced.seen);
+            assert_eq!(journal.take_back(), Vec::<String>::new());
+            assert_eq!((disk(&root).len(), disk(&root)["a"].as_str()), (4, "saved\nmore\n"));
+            // After it took its place, when a later file fails.
+            let plan = planned(&[put(&path, "+")]);
+            let (mut journal, fresh) = begin(&plan);
+            replace(&plan.edits[0], fresh, &mut journal).ok().flatten().unwrap();
+            save("saved again\n");
+            let stuck = journal.take_back();
+            assert!(stuck.len() == 1 && stuck[0].ends_with("(it was changed again)"), "{stuck:?}");
+            assert_eq!((disk(&root).len(), disk(&root)["a"].as_str()), (4, "saved again\n"));
+            let kept = std::fs::read_dir(state.path().join("changes/kept")).unwrap().flatten();
+            let kept: Vec<PathBuf> = kept.map(|entry| entry.path()).collect();
+            assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), "saved\nmore\n");
+            kept.iter().for_each(|path| std::fs::remove_file(path).unwrap());
+        }
+    }
+
+    /// Ends a change at each moment of it, as a kill does, and lets the next one find it.
+    #[test]
+    fn a_change_that_was_cut_off_anywhere_is_undone_or_complete() {
+        let (mut n_undone, mut n_complete) = (0, 0);
+        for n_passes in 0.. {
+            let (_folder, root) = folder();
+            let state = tempfile::tempdir().unwrap();
+            let ledger = Ledger { folder: Some(state.path().join("changes")) };
+            let at = |name: &str| root.join(name);
+            let steps = [
+                put(at("c"), "+"),
+                rename(at("a"), at("n")),
+                rename(at("b"), at("a")),
+                rename(at("n"), at("b")),
+                put(at("b"), "+"),
+                put(at("d/x"), "+"),
+                rename(at("d"), at("deep/e")),
+                create(at("new/y")),
+                put(at("new/y"), "y"),
+            ];
+            let (before, plan) = (disk(&root), planned(&steps));
+            let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let turn = turn(&ledger, &root);
+                failpoint::set(Some(n_passes));
+                super::write_all(&plan, &turn)
+            }));
+            failpoint::set(None);
+            if made.is_ok() {
+                break;
+            }
+            // One that has other folders lets it be.
+            assert_eq!(turn(&ledger, Path::new("/elsewhere")).undo_left(), Vec::<String>::new());
+            let left = std::fs::read_dir(state.path().join("changes")).unwrap().flatten();
+            let left: Vec<PathBuf> = left.map(|entry| entry.path()).collect();
+            let journal = left.iter().find(|path| path.extension().is_some_and(|name| name == "journal"));
+            let written = journal.map(|path| (path, std::fs::read(path).unwrap()));
+            let turn = turn(&ledger, &root);
+            let told = turn.undo_left();
+            let is_whole = told
+                .iter()
+                .all(|told| told.ends_with("it is complete.") || told.ends_with("nothing was changed."));
+            assert!(is_whole && told.len() <= 1, "{told:?}");
+            let after = disk(&root);
+            match told.first().is_some_and(|told| told.ends_with("it is complete.")) {
+                true => n_complete += usize::from(after.contains_key("deep/e/x") && after.len() == 5),
+                false => {
+                    n_undone += usize::from(after == before && !at("new").exists() && !at("deep").exists())
+                }
+            }
+            assert_eq!(n_undone + n_complete, n_passes + 1, "{n_passes}: {after:?}");
+            // The one that undoes it is killed, too, and another one does it again.
+            if let Some((path, bytes)) = written {
+                std::fs::write(path, bytes).unwrap();
+                turn.undo_left();
+                assert_eq!(disk(&root), after);
+            }
+        }
+        assert!(n_undone > 20 && n_complete == 1, "{n_undone}, {n_complete}");
     }
 
     #[test]
@@ -428,6 +491,58 @@ mod tests {
         assert_eq!(disk(&root), expected.map(|(name, text)| (name.to_owned(), text.to_owned())).into());
         write_all(&planned(&[delete(at("a")), delete(at("c"))])).unwrap();
         assert_eq!(disk(&root).len(), 4);
+    }
+
+    #[test]
+    fn what_is_no_plain_file_of_the_users_stays_what_it_is() {
+        let (_folder, root) = folder();
+        let at = |name: &str| root.join(name);
+        std::os::unix::fs::symlink("a", at("link")).unwrap();
+        std::fs::hard_link(at("b"), at("d/b")).unwrap();
+        let set_mode = |name: &str, mode: u32| {
+            std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set_mode("c", 0o444);
+        let kinds = || {
+            let kind = |name: &&str| {
+                let metadata = std::fs::symlink_metadata(at(name)).unwrap();
+                (metadata.mode(), metadata.nlink(), metadata.uid(), metadata.gid())
+            };
+            ["a", "b", "c", "link", "d/b"].iter().map(kind).collect::<Vec<_>>()
+        };
+        let (before, kinds_before) = (disk(&root), kinds());
+        for (step, kind, words) in [
+            (put(at("c"), "+"), Kind::CannotWrite, "c is read-only; nothing was changed."),
+            (delete(at("c")), Kind::CannotWrite, "c is read-only; nothing was changed."),
+            (
+                put(at("link"), "+"),
+                Kind::UnsupportedEdit,
+                "link is a symbolic link and would become a file; nothing was changed.",
+            ),
+            (
+                put(at("d/b"), "+"),
+                Kind::UnsupportedEdit,
+                "d/b is one of 2 hard links to a file and would be separated; nothing was changed.",
+            ),
+        ] {
+            let refused = write_all(&planned(&[put(at("a"), "+"), step])).unwrap_err();
+            assert!(refused.kind == kind && refused.message.ends_with(words), "{refused:?}");
+            assert_eq!((disk(&root), kinds()), (before.clone(), kinds_before.clone()));
+        }
+        // Another name is all the same to them, and a link that goes leaves its file.
+        write_all(&planned(&[rename(at("c"), at("d/c")), rename(at("b"), at("d/n")), delete(at("link"))]))
+            .unwrap();
+        assert_eq!(std::fs::metadata(at("d/c")).unwrap().mode() & 0o777, 0o444);
+        assert_eq!(std::fs::metadata(at("d/n")).unwrap().nlink(), 2);
+        assert!(!at("link").is_symlink() && at("a").exists());
+        // Mode and owner of what gets another text.
+        set_mode("a", 0o751);
+        let _ = chown(at("a"), Some(4_711), Some(4_712));
+        let before = std::fs::metadata(at("a")).unwrap();
+        write_all(&planned(&[put(at("a"), "+")])).unwrap();
+        let after = std::fs::metadata(at("a")).unwrap();
+        assert_eq!((after.mode(), after.uid(), after.gid()), (before.mode(), before.uid(), before.gid()));
+        assert_eq!(disk(&root)["a"], "+a\n");
     }
 
     #[test]

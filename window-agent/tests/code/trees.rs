@@ -414,7 +414,10 @@ async fn a_place_that_does_not_fit_its_file_is_not_believed() {
     let spec = json!([{"name": "liar", "languages": {"odd": "odd"}, "commands": [["python3", script]]}]);
     std::fs::write(&config, spec.to_string()).unwrap();
     let search_path = std::env::var_os("PATH");
-    let liar = Place::with(&place.root, Places { installed: None, config: Some(config), search_path });
+    let liar = Place::with(
+        &place.root,
+        Places { installed: None, config: Some(config), search_path, changes: None },
+    );
 
     let arguments = json!({"symbol_name": "price", "context_file": "a.odd", "timeout": TIMEOUT});
     let answer = liar.ok("lcp_find_references", arguments).await;

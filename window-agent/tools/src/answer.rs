@@ -51,7 +51,12 @@ impl Told {
     }
 
     fn put_into(self, object: &mut Object) {
-        for (name, value) in [(WINDOW_FIELD, self.label), (NOTICE_FIELD, self.notice)] {
+        // The tool may have said something there already.
+        let notice = match (self.notice, object.get(NOTICE_FIELD)) {
+            (Some(notice), Some(Value::String(known))) => Some(format!("{notice} {known}")),
+            (notice, _) => notice,
+        };
+        for (name, value) in [(WINDOW_FIELD, self.label), (NOTICE_FIELD, notice)] {
             if let Some(value) = value {
                 object.insert(name.to_owned(), value.into());
             }

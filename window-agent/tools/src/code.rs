@@ -16,7 +16,7 @@ use self::schemas::{
     ApplyEdit, CodeAction, Complete, FindReferences, Format, GetDiagnostics, GetOutline, Navigate,
     ReadSymbol, Rename, Target, Timeout,
 };
-use crate::answer::{Answer, Spoken, unknown_tool};
+use crate::answer::{Answer, Spoken, Told, unknown_tool};
 use crate::arguments::typed;
 use crate::window::Window;
 use crate::{outside, words};
@@ -52,7 +52,9 @@ pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: Can
         answered = answer(window, tool, arguments) => answered,
         () = cancelled.cancelled() => Err(Fault::new(Kind::Interrupted, "The call was interrupted.")),
     };
-    match answered {
+    // Nobody reads the answer to a call that was canceled.
+    let notice = if cancelled.is_cancelled() { None } else { window.code.take_news() };
+    let answer = match answered {
         Ok((object, text)) => Answer::Spoken(Spoken { texts: vec![text], object, ..Spoken::default() }),
         Err(error) => {
             let folders: Vec<PathBuf> =
@@ -60,7 +62,8 @@ pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: Can
             let error = hints::with_hint(tool, words::with_relative_candidates(error, &folders));
             Answer::Error(outside::with_owner(window, error).await)
         }
-    }
+    };
+    answer.telling(Told { notice, label: None })
 }
 
 /// What a tool answers: the structure, and a text that says the same in fewer tokens.

@@ -11,6 +11,7 @@ use super::edits::{apply_plainly, edit};
 use super::scratch::Scratch;
 use crate::change::{MAX_MOVED, files_below};
 use crate::edits::{EditProblem, OnExisting, Step};
+use crate::journal::{Ledger, TURN_LIMIT};
 use crate::lsp::TextEdit;
 use crate::plan::{FileEdit, Found, Plan, plan};
 use crate::text::{Encoding, Storage, Text};
@@ -261,7 +262,8 @@ pub(super) fn run_on_disk(bytes: &[u8]) {
         }
         meddling.iter().for_each(Meddling::act);
         let there = on_disk(&root);
-        match write_all(&plan) {
+        let turn = Ledger::default().turn(&[], TURN_LIMIT).expect("nobody else has it");
+        match write_all(&plan, &turn) {
             Ok(()) if meddling.is_empty() => {
                 assert_eq!(on_disk(&root), before.after(&plan).texts(), "{steps:?}");
             }
@@ -272,7 +274,7 @@ pub(super) fn run_on_disk(bytes: &[u8]) {
             }
             Err(_) => assert_eq!(on_disk(&root), there, "{steps:?} with {meddling:?} was taken back"),
         }
-        let is_ours = |path: &PathBuf| path.to_string_lossy().ends_with(".baton");
+        let is_ours = |path: &PathBuf| path.to_string_lossy().contains(".baton-");
         assert!(!on_disk(&root).keys().any(is_ours), "nothing is left beside the files");
     });
 }
