@@ -6,7 +6,7 @@
 use crate::explain::Explanation;
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,7 +59,7 @@ pub enum HomeError {
     #[error("cannot determine your home folder")]
     Unknown,
     /// It could not be made or looked at.
-    #[error("cannot use the state folder {}", path.display())]
+    #[error("cannot use the state folder {}{}", path.display(), reason(source))]
     Io {
         /// What was attempted on.
         path: PathBuf,
@@ -83,7 +83,13 @@ impl HomeError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Unknown => "set BATON_HOME to a folder you own",
-            Self::Io { .. } => "check its permissions, or set BATON_HOME to another folder",
+            Self::Io { source, .. } => match source.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    "free up space and try again, or set BATON_HOME to a folder on another disk"
+                }
+                ErrorKind::ReadOnlyFilesystem => "set BATON_HOME to a folder on a disk that is writable",
+                _ => "check its permissions, or set BATON_HOME to another folder",
+            },
             Self::Untrusted { advice, .. } => advice,
         };
         Some(hint.to_owned())
@@ -92,6 +98,17 @@ impl HomeError {
     /// For a place that has one line.
     pub fn explain(&self) -> Explanation {
         Explanation { message: self.to_string(), hint: self.hint() }
+    }
+}
+
+/// Why, where a person may not recognize the system's own words.
+fn reason(source: &io::Error) -> &'static str {
+    match source.kind() {
+        ErrorKind::StorageFull => ": the disk is full",
+        ErrorKind::QuotaExceeded => ": your disk quota is used up",
+        ErrorKind::ReadOnlyFilesystem => ": the disk is read-only",
+        ErrorKind::PermissionDenied => ": access is denied",
+        _ => "",
     }
 }
 
@@ -414,6 +431,29 @@ mod tests {
         }
         assert_eq!(std::fs::metadata(home.path().join("secret")).unwrap().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_explained() {
+        let told = |kind: ErrorKind| {
+            let path = PathBuf::from("/state/secret");
+            HomeError::Io { path, source: kind.into() }.explain().to_string()
+        };
+        let full = told(ErrorKind::StorageFull);
+        assert!(full.starts_with("cannot use the state folder /state/secret: the disk is full"), "{full}");
+        assert!(full.contains("free up space and try again"), "{full}");
+        let read_only = told(ErrorKind::ReadOnlyFilesystem);
+        assert!(
+            read_only.contains(": the disk is read-only") && read_only.contains("set BATON_HOME"),
+            "{read_only}"
+        );
+        let denied = told(ErrorKind::PermissionDenied);
+        assert!(
+            denied.contains(": access is denied") && denied.contains("check its permissions"),
+            "{denied}"
+        );
+        let other = told(ErrorKind::NotADirectory);
+        assert!(other.starts_with("cannot use the state folder /state/secret"), "{other}");
     }
 
     #[test]

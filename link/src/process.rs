@@ -4,6 +4,8 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal};
 
+use crate::home::HOME_VARIABLE;
+
 /// A process, told from a later one with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -88,7 +90,13 @@ pub fn port_owner(port: u16) -> String {
     match process_with_socket(&socket.inode) {
         Some(pid) => {
             let name = name_of(pid);
-            format!("{} (process {pid})", name.trim_end())
+            // A program that was replaced while it runs.
+            let name = name.trim_end().trim_end_matches(" (deleted)");
+            match state_folder_of(pid).filter(|_| name == "baton") {
+                // It is no stranger, and "baton" alone would sound as if it were the coordinator that is wanted.
+                Some(folder) => format!("another Baton coordinator (process {pid}, state folder {folder})"),
+                None => format!("{name} (process {pid})"),
+            }
         }
         None => format!("a program run by user {}", socket.uid),
     }
@@ -175,6 +183,15 @@ fn name_of(pid: u32) -> String {
         Some(name) => name.to_string_lossy().into_owned(),
         None => std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default(),
     }
+}
+
+/// The state folder of a coordinator or its holder, in one line: every one that Baton starts is told by its environment.
+fn state_folder_of(pid: u32) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let named =
+        |entry: &[u8]| Some(entry.strip_prefix(HOME_VARIABLE.as_bytes())?.strip_prefix(b"=")?.to_vec());
+    let folder = environment.split(|byte| *byte == 0).find_map(named)?;
+    Some(String::from_utf8_lossy(&folder).chars().filter(|letter| !letter.is_control()).collect())
 }
 
 #[cfg(target_os = "linux")]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use baton_proto::control::Status;
+use baton_proto::discovery::Discovery;
 use baton_tests::place;
 use baton_tests::process::{await_some, kill9};
 use baton_tests::raw::Request;
@@ -153,6 +154,32 @@ fn f17_the_disk_is_full_and_the_coordinator_is_killed() {
         wanted.iter().all(|wanted| text.contains(wanted)).then_some(())
     };
     assert!(await_some(PATIENCE, is_written).is_some(), "nothing is written\n{}", world.logs());
+}
+
+/// The last coordinator took its discovery file with it, and the next one cannot write one.
+#[test]
+fn f17_a_coordinator_that_starts_without_space_is_found_and_publishes_itself_when_there_is() {
+    let mut world = World::new();
+    world.baton_ok(&["up"]);
+    world.baton_ok(&["down"]);
+    let discovery = world.home().join("discovery.json");
+    assert!(!discovery.exists());
+    let up = world.baton_without_space(&["up"]).output().expect("baton starts");
+    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
+    let pid = world.coordinator_pid();
+    world.window("shop");
+    assert_eq!(world.await_live("shop").pid, pid, "it is found, by windows as well");
+    assert_eq!(Caller::new(&world).insist().0, "shop");
+    assert!(!discovery.exists(), "there is no space");
+
+    space_again(pid);
+    let published = || {
+        let text = std::fs::read(&discovery).ok()?;
+        serde_json::from_slice::<Discovery>(&text).ok().filter(|found| found.pid == pid)
+    };
+    let published = await_some(PATIENCE, published);
+    assert_eq!(published.map(|found| found.port), Some(world.port()), "{}", world.logs());
+    assert_eq!(world.await_live("shop").pid, pid);
 }
 
 #[test]

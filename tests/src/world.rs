@@ -123,6 +123,15 @@ impl World {
         baton
     }
 
+    /// The same; nothing it or what it starts writes to a file gets there, see [`space_again`].
+    pub fn baton_without_space(&self, arguments: &[&str]) -> Command {
+        // The signal that comes with the limit is ignored, so that a write fails as it does without space.
+        let mut shell = self.command("sh");
+        shell.args(["-c", "trap '' XFSZ; ulimit -S -f 0; exec \"$0\" \"$@\""]);
+        shell.arg(self.program("baton")).args(arguments);
+        shell
+    }
+
     /// A program of ours that the world's user can run.
     fn program(&self, name: &str) -> PathBuf {
         match self.owner {
@@ -299,7 +308,8 @@ impl Drop for World {
     }
 }
 
-/// A process that was started with [`WindowOptions::full_disk`], or by one that was, can write again.
+/// A process that was started with [`WindowOptions::full_disk`] or [`World::baton_without_space`], or by one that was,
+/// can write again.
 pub fn space_again(pid: u32) {
     let pid = Pid::from_raw(i32::try_from(pid).expect("a process id")).expect("a process id");
     let before =

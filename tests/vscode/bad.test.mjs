@@ -20,6 +20,8 @@ after(() => fs.rmSync(bin, { recursive: true, force: true }));
 
 /** The silence that the extension bears, on a busy machine. */
 const SILENT_MS = 60_000;
+/** For a language server to start and to build, on a busy machine. */
+const SERVER_MS = 150_000;
 /** What an agent says first of all. */
 const NO_STANDING = { state: null, live: null, why: '', url: null, problem: null };
 
@@ -186,8 +188,11 @@ test('a stranger on Baton\'s own port that goes away: Baton comes by itself', as
 test('a folder without trust: nothing is debugged, the user is asked, and trust helps', async () => {
     const settings = { 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' };
     const other = await startEditor({ trust: true, settings });
-    const page = await other.open(other.project('orders'), /live/);
+    const folder = other.project('orders');
+    const canary = putCrate(folder);
+    const page = await other.open(folder, /live/);
     const client = await connect(other);
+    assert.match(await tooltipOf(page), /Restricted Mode: no debugging and no language servers until you trust this folder\./);
     const refused = await client.call('start_debugging', { configuration_name: 'bill' });
     assert.equal(refused.status, 'error', JSON.stringify(refused));
     assert.equal(refused.code, 'untrusted', JSON.stringify(refused));
@@ -196,10 +201,19 @@ test('a folder without trust: nothing is debugged, the user is asked, and trust 
     // Servers run what they find in a folder: none is started, and whoever asks hears why.
     const problems = await client.call('lcp_get_diagnostics', { file_path: 'bill.py' });
     assert.match(JSON.stringify(problems), /not trusted this folder/);
-    assert.deepEqual(naming(other.run).filter((pid) => /pyright|basedpyright|\bty\b|ruff/.test(commandOf(pid))), []);
+    const unbuilt = await client.call('lcp_get_diagnostics', { file_path: 'src/main.rs' });
+    assert.match(JSON.stringify(unbuilt), /not trusted this folder/);
+    const servers = /pyright|basedpyright|\bty\b|ruff|rust-analyzer|cargo|rustc/;
+    assert.deepEqual(naming(other.run).map(commandOf).filter((command) => servers.test(command)), []);
+    assert.ok(!fs.existsSync(canary), 'build.rs of a folder without trust has run');
     const toast = await expectToast(page, 'you do not trust this workspace yet', 'Manage trust');
     await toast.press();
     await page.page.locator('.workspace-trust-editor .monaco-button', { hasText: /^Trust$/ }).first().click();
+    // The same question, so that it is known to lead to the build script.
+    await until('trusted, its build script is run by its language server', async () => {
+        await client.call('lcp_get_diagnostics', { file_path: 'src/main.rs' });
+        return fs.existsSync(canary);
+    }, SERVER_MS);
     await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
     const stop = await until('trusted, it is debugged', async () => {
         const answer = await client.call('start_debugging', { configuration_name: 'bill' });
@@ -208,6 +222,29 @@ test('a folder without trust: nothing is debugged, the user is asked, and trust 
     await client.call('stop_debugging', { session_id: stop.stop_event_data.session_id });
     await client.close();
 });
+
+/** Makes a folder a crate whose build script leaves a file outside of it: gives that file. */
+function putCrate(folder) {
+    const canary = path.join(path.dirname(path.dirname(folder)), 'canary');
+    fs.mkdirSync(path.join(folder, 'src'));
+    fs.writeFileSync(path.join(folder, 'Cargo.toml'), '[package]\nname = "orders"\nversion = "0.1.0"\nedition = "2021"\n');
+    fs.writeFileSync(path.join(folder, 'build.rs'), `fn main() { std::fs::write(${JSON.stringify(canary)}, "").unwrap(); }\n`);
+    fs.writeFileSync(path.join(folder, 'src/main.rs'), 'fn main() {}\n');
+    return canary;
+}
+
+/** What the status bar item says when the mouse is over it. */
+async function tooltipOf({ page, statusItem }) {
+    await page.bringToFront();
+    await statusItem.hover();
+    const tooltip = page.locator('.monaco-hover', { hasText: 'answers AI clients' }).first();
+    await tooltip.waitFor();
+    // VS Code puts spaces there at which no line ends.
+    const text = (await tooltip.innerText()).replaceAll('\u00a0', ' ');
+    await page.mouse.move(400, 300);
+    await tooltip.waitFor({ state: 'hidden' });
+    return text;
+}
 
 function listen(port) {
     return new Promise((resolve, reject) => {

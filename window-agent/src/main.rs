@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use baton_agent_tools::CATALOGUE;
-use baton_link::home::Home;
+use baton_link::home::{Home, HomeError};
 use baton_window_agent::options::{Kind, Options, Verb};
 use baton_window_agent::{agent, install, logging};
 use clap::Parser;
@@ -30,7 +30,9 @@ fn main() -> ExitCode {
     match run(options) {
         Ok(code) => code,
         Err(error) => {
-            tracing::error!("{error:#}");
+            let hint = error.downcast_ref::<HomeError>().and_then(HomeError::hint);
+            let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+            tracing::error!("{error:#}{hint}");
             ExitCode::FAILURE
         }
     }

@@ -58,7 +58,7 @@ impl App {
 
     async fn answer(&self, admitted: Admitted) -> Response<Body> {
         match admitted.route {
-            Route::Mcp => self.edge.handle(admitted.parts, admitted.body).await,
+            Route::Mcp => self.edge.handle(admitted.holder, admitted.parts, admitted.body).await,
             Route::Control if self.edge.successor().is_appointed() => self.pass_control(admitted).await,
             Route::Control => self.control.answer(admitted).await,
             Route::Unknown if admitted.parts.method == Method::OPTIONS => {

@@ -45,6 +45,7 @@ use std::time::Duration;
 
 use baton_election::roster::Roster;
 use baton_http::body::Body;
+use baton_http::guard::Holder;
 use baton_http::respond;
 use baton_http::successor::Successor;
 use baton_link::home::Home;
@@ -146,8 +147,8 @@ impl Edge {
         });
     }
 
-    /// Answers one request of an authenticated client.
-    pub async fn handle(&self, parts: Parts, body: Bytes) -> Response<Body> {
+    /// Answers one request of an authenticated client, whose streams count among those of `holder`.
+    pub async fn handle(&self, holder: Holder, parts: Parts, body: Bytes) -> Response<Body> {
         let Some(endpoint) = Endpoint::from_request(&parts.uri, &parts.headers) else {
             return respond::plain(
                 StatusCode::NOT_FOUND,
@@ -158,13 +159,13 @@ impl Edge {
             // Streams end here; the client opens them again with the successor.
             _ if self.successor().is_appointed() && !is_stream(&parts) => self.pass(parts, body).await,
             Method::POST => {
-                let response = post::answer(self, &endpoint, &parts.headers, body.clone()).await;
+                let response = post::answer(self, &endpoint, holder, &parts.headers, body.clone()).await;
                 match response.extensions().get() {
                     Some(Unrun) => self.pass(parts, body).await,
                     None => response,
                 }
             }
-            Method::GET => self.get(&parts.headers),
+            Method::GET => self.get(holder, &parts.headers),
             Method::DELETE => self.delete(&parts.headers),
             _ => not_allowed(),
         }
@@ -189,10 +190,10 @@ impl Edge {
     }
 
     /// Opens the stream of a session.
-    fn get(&self, headers: &HeaderMap) -> Response<Body> {
+    fn get(&self, holder: Holder, headers: &HeaderMap) -> Response<Body> {
         match self.session_of(headers) {
             Some(Ok(session)) if !is_stateless(headers) => {
-                respond::events(Body::stream(self.0.streams.get(session.number)))
+                respond::events(Body::stream(self.0.streams.get(holder, session.number)))
             }
             Some(Err(error)) if !is_stateless(headers) => {
                 respond::rpc_error(Era::Sessions(Revision::ASSUMED), None, &error)

@@ -1,6 +1,7 @@
 //! One message of a client: whose it is, whether its headers agree with it, and who answers it.
 
 use baton_http::body::Body;
+use baton_http::guard::Holder;
 use baton_http::respond;
 use baton_http::successor::PassError;
 use baton_mcp::envelope::{self, CommonParams, InitializeParams, ListenParams, Message, Request};
@@ -37,6 +38,7 @@ const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(crate) async fn answer(
     edge: &Edge,
     endpoint: &Endpoint,
+    holder: Holder,
     headers: &HeaderMap,
     body: Bytes,
 ) -> Response<Body> {
@@ -57,7 +59,7 @@ pub(crate) async fn answer(
             initialize(edge, headers, &request)
         }
         Message::Request(request) => match caller(edge, headers, &request) {
-            Ok(caller) => on_request(edge, endpoint, &caller, &request, headers, body.clone()).await,
+            Ok(caller) => on_request(edge, endpoint, holder, &caller, &request, headers, body.clone()).await,
             Err(response) => *response,
         },
         Message::Notification { method, params } => on_notification(edge, headers, &method, params),
@@ -89,6 +91,7 @@ pub(crate) fn not_passed(era: Era, body: &[u8], why: PassError) -> Response<Body
 async fn on_request(
     edge: &Edge,
     endpoint: &Endpoint,
+    holder: Holder,
     caller: &Caller,
     request: &Request<'_>,
     headers: &HeaderMap,
@@ -103,7 +106,7 @@ async fn on_request(
         ("tools/list", era) => tools(edge, endpoint, era, request),
         ("ping", Era::Sessions(_)) => Ok(json!({})),
         ("server/discover", Era::Stateless) => Ok(discover()),
-        ("subscriptions/listen", Era::Stateless) => match listen(edge, request) {
+        ("subscriptions/listen", Era::Stateless) => match listen(edge, holder, request) {
             Ok(response) => return response,
             Err(error) => Err(error),
         },
@@ -350,7 +353,7 @@ fn tools(edge: &Edge, endpoint: &Endpoint, era: Era, request: &Request<'_>) -> R
 }
 
 /// Opens a stream of notices that belongs to this request.
-fn listen(edge: &Edge, request: &Request<'_>) -> Result<Response<Body>, RpcError> {
+fn listen(edge: &Edge, holder: Holder, request: &Request<'_>) -> Result<Response<Body>, RpcError> {
     let params: ListenParams = envelope::params(request.params)?;
     let meta = json!({ SUBSCRIPTION_ID: request.id });
     let is_wanted = params.notifications.tools_list_changed == Some(true);
@@ -377,5 +380,5 @@ fn listen(edge: &Edge, request: &Request<'_>) -> Result<Response<Body>, RpcError
             },
         })),
     };
-    Ok(respond::events(Body::stream(edge.0.streams.listen(script))))
+    Ok(respond::events(Body::stream(edge.0.streams.listen(holder, script))))
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use baton_http::guard::Holder;
 use bytes::Bytes;
 use futures_util::Stream;
 use tokio::sync::{oneshot, watch};
@@ -13,8 +14,11 @@ use tokio_util::sync::CancellationToken;
 /// How often an open stream shows that it lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Streams that may be open at once; of more, the oldest one ends, so that no client can keep others from theirs.
-const STREAMS_MAX: usize = 1024;
+/// Streams of all client tokens at once, half of the connections that one may have; of more, the oldest one ends, those
+/// of earlier tokens first, so that no client can keep others from theirs.
+const TOKENS_MAX: usize = 1024;
+/// Streams on the socket at once, half of the connections there: what the holders of tokens open ends none of these.
+const SOCKET_MAX: usize = 256;
 /// What such a one hears last, when it is owed no answer.
 const CROWDED_OUT: Bytes = Bytes::from_static(b": closed: too many open streams\n\n");
 
@@ -28,12 +32,15 @@ pub(crate) struct Streams {
 
 #[derive(Default)]
 struct Table {
-    /// All of them, oldest first.
-    open: BTreeMap<u64, oneshot::Sender<Crowded>>,
+    /// All of them, those of each holder oldest first.
+    open: BTreeMap<Key, oneshot::Sender<Crowded>>,
     /// The GET stream of each session: a message goes out on one stream only, so a new one ends the old one.
-    gets: HashMap<[u8; 16], u64>,
+    gets: HashMap<[u8; 16], Key>,
     last_key: u64,
 }
+
+/// Whose a stream is, and its own number.
+type Key = (Holder, u64);
 
 /// A newer stream needs the place.
 struct Crowded;
@@ -59,19 +66,27 @@ impl Streams {
     }
 
     /// The GET stream of a session.
-    pub(crate) fn get(self: &Arc<Self>, session: [u8; 16]) -> impl Stream<Item = Bytes> + Send + use<> {
+    pub(crate) fn get(
+        self: &Arc<Self>,
+        holder: Holder,
+        session: [u8; 16],
+    ) -> impl Stream<Item = Bytes> + Send + use<> {
         let change = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
         let script = Script {
             opening: Bytes::from_static(b": open\n\n"),
             change: event(change.as_bytes()),
             closing: Bytes::new(),
         };
-        self.stream(script, Some(session))
+        self.stream(holder, script, Some(session))
     }
 
     /// A stream that belongs to one request.
-    pub(crate) fn listen(self: &Arc<Self>, script: Script) -> impl Stream<Item = Bytes> + Send + use<> {
-        self.stream(script, None)
+    pub(crate) fn listen(
+        self: &Arc<Self>,
+        holder: Holder,
+        script: Script,
+    ) -> impl Stream<Item = Bytes> + Send + use<> {
+        self.stream(holder, script, None)
     }
 
     /// Ends the GET stream of a session.
@@ -86,18 +101,20 @@ impl Streams {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(self: &Arc<Self>, session: Option<[u8; 16]>) -> (oneshot::Receiver<Crowded>, Place) {
+    fn enter(
+        self: &Arc<Self>,
+        holder: Holder,
+        session: Option<[u8; 16]>,
+    ) -> (oneshot::Receiver<Crowded>, Place) {
         let (end, ended) = oneshot::channel();
         let mut table = self.table();
-        if table.open.len() >= STREAMS_MAX
-            && let Some((_, oldest)) = table.open.pop_first()
-        {
-            tracing::warn!("too many client streams; closed the oldest");
+        if let Some(oldest) = table.in_the_way_of(holder).and_then(|key| table.open.remove(&key)) {
+            tracing::warn!(?holder, "too many client streams; closed the oldest");
             // It may have ended by itself.
             let _ = oldest.send(Crowded);
         }
         table.last_key += 1;
-        let key = table.last_key;
+        let key = (holder, table.last_key);
         table.open.insert(key, end);
         if let Some(older) = session.and_then(|session| table.gets.insert(session, key)) {
             table.open.remove(&older);
@@ -107,10 +124,11 @@ impl Streams {
 
     fn stream(
         self: &Arc<Self>,
+        holder: Holder,
         script: Script,
         session: Option<[u8; 16]>,
     ) -> impl Stream<Item = Bytes> + Send + use<> {
-        let (ended, place) = self.enter(session);
+        let (ended, place) = self.enter(holder, session);
         let mut keep_alive = tokio::time::interval(KEEP_ALIVE);
         keep_alive.reset();
         let open = Open {
@@ -130,6 +148,22 @@ impl Streams {
     }
 }
 
+impl Table {
+    /// The stream that must end before `holder` may have one more; `None` when none must.
+    fn in_the_way_of(&self, holder: Holder) -> Option<Key> {
+        let (from, to, most) = match holder {
+            Holder::Token { .. } => {
+                (Holder::Token { epoch: 0 }, Holder::Token { epoch: u32::MAX }, TOKENS_MAX)
+            }
+            Holder::Socket => (holder, holder, SOCKET_MAX),
+        };
+        let mut there = self.open.range((from, 0)..=(to, u64::MAX)).map(|(key, _)| *key);
+        let first = there.next();
+        // Without the first.
+        first.filter(|_| there.count() + 1 >= most)
+    }
+}
+
 /// One event with a message in it.
 pub(crate) fn event(message: &[u8]) -> Bytes {
     [b"data: ", message, b"\n\n"].concat().into()
@@ -138,7 +172,7 @@ pub(crate) fn event(message: &[u8]) -> Bytes {
 /// An entry of [`Table`].
 struct Place {
     streams: Arc<Streams>,
-    key: u64,
+    key: Key,
     session: Option<[u8; 16]>,
 }
 
@@ -205,12 +239,18 @@ mod tests {
 
     use super::*;
 
+    const CLIENT: Holder = Holder::Token { epoch: 1 };
+
+    fn script() -> Script {
+        Script { opening: event(b"1"), change: event(b"2"), closing: event(b"3") }
+    }
+
     #[tokio::test]
     async fn a_session_hears_of_a_change_on_its_newest_stream_only() {
         let streams = Streams::new(CancellationToken::new());
-        let mut old = std::pin::pin!(streams.get([1; 16]));
+        let mut old = std::pin::pin!(streams.get(CLIENT, [1; 16]));
         assert_eq!(old.next().await.unwrap(), ": open\n\n");
-        let mut new = std::pin::pin!(streams.get([1; 16]));
+        let mut new = std::pin::pin!(streams.get(CLIENT, [1; 16]));
         assert_eq!(new.next().await.unwrap(), ": open\n\n");
         streams.announce();
         assert_eq!(old.next().await, None);
@@ -221,14 +261,34 @@ mod tests {
     #[tokio::test]
     async fn of_too_many_streams_the_oldest_ends_with_a_word() {
         let streams = Streams::new(CancellationToken::new());
-        let mut first = std::pin::pin!(streams.get([1; 16]));
+        let mut first = std::pin::pin!(streams.get(CLIENT, [1; 16]));
         first.next().await;
-        let script = || Script { opening: event(b"1"), change: event(b"2"), closing: event(b"3") };
-        let others: Vec<_> = (0..STREAMS_MAX).map(|_| streams.listen(script())).collect();
+        let others: Vec<_> = (0..TOKENS_MAX).map(|_| streams.listen(CLIENT, script())).collect();
         assert_eq!(first.next().await.unwrap(), CROWDED_OUT);
         assert_eq!(first.next().await, None);
         drop(others);
         assert!(streams.table().open.is_empty() && streams.table().gets.is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_has_one_token_ends_no_stream_of_others() {
+        let streams = Streams::new(CancellationToken::new());
+        let mut bridged = std::pin::pin!(streams.listen(Holder::Socket, script()));
+        let mut present = std::pin::pin!(streams.listen(CLIENT, script()));
+        let mut earlier = std::pin::pin!(streams.listen(Holder::Token { epoch: 0 }, script()));
+        for stream in [&mut bridged, &mut present, &mut earlier] {
+            assert_eq!(stream.next().await.unwrap(), event(b"1"));
+        }
+        let mut others: Vec<_> = (0..TOKENS_MAX - 1).map(|_| streams.listen(CLIENT, script())).collect();
+        assert_eq!(earlier.next().await.unwrap(), event(b"3"), "its token is worth nothing any more");
+        others.push(streams.listen(CLIENT, script()));
+        assert_eq!(present.next().await.unwrap(), event(b"3"), "the oldest");
+        let bridges: Vec<_> = (0..SOCKET_MAX - 1).map(|_| streams.listen(Holder::Socket, script())).collect();
+        streams.announce();
+        assert_eq!(bridged.next().await.unwrap(), event(b"2"), "it has another share");
+        let _one_more = streams.listen(Holder::Socket, script());
+        assert_eq!(bridged.next().await.unwrap(), event(b"3"));
+        drop((others, bridges));
     }
 
     #[tokio::test(start_paused = true)]
@@ -236,12 +296,11 @@ mod tests {
         let closing = CancellationToken::new();
         let streams = Streams::new(closing.clone());
         {
-            let mut stream = std::pin::pin!(streams.get([1; 16]));
+            let mut stream = std::pin::pin!(streams.get(CLIENT, [1; 16]));
             stream.next().await;
             assert_eq!(stream.next().await.unwrap(), ": tick\n\n");
         }
-        let script = Script { opening: event(b"1"), change: event(b"2"), closing: event(b"3") };
-        let mut listen = std::pin::pin!(streams.listen(script));
+        let mut listen = std::pin::pin!(streams.listen(CLIENT, script()));
         assert_eq!(listen.next().await.unwrap(), event(b"1"));
         streams.announce();
         streams.announce();

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::either::Either;
 
+use crate::guard::Holder;
 use crate::linger::Lingering;
 use crate::share::Share;
 use crate::stream::Stream;
@@ -66,8 +67,8 @@ pub(crate) struct Connection {
     phase: AtomicU8,
     /// When the last answer was complete, in ms since [`Connections::started`].
     idle_since_ms: AtomicU64,
-    /// Counted among those of MCP clients.
-    is_mcp: AtomicBool,
+    /// Which of the MCP clients' shares it is counted in, once it is.
+    holder: OnceLock<Holder>,
     /// Key in [`Connections::greeting`], while it is there.
     greeting: AtomicU64,
     /// Bytes of the next head have arrived.
@@ -145,7 +146,7 @@ impl Connection {
             key: connections.next.fetch_add(1, Ordering::Relaxed),
             phase: AtomicU8::new(IDLE),
             idle_since_ms: AtomicU64::new(0),
-            is_mcp: AtomicBool::new(false),
+            holder: OnceLock::new(),
             greeting: AtomicU64::new(0),
             is_heard: AtomicBool::new(false),
             is_stuck: AtomicBool::new(false),
@@ -202,13 +203,16 @@ impl Connection {
         }
     }
 
-    /// Counts it among those of MCP clients, from its first request on; false when there are too many.
-    pub(crate) fn is_counted(self: &Arc<Self>) -> bool {
-        if self.is_mcp.load(Ordering::Relaxed) {
+    /// Counts it among those of `holder`, from its first request on; false when there are too many.
+    pub(crate) fn is_counted(self: &Arc<Self>, holder: Holder) -> bool {
+        if self.holder.get().is_some() {
             return true;
         }
-        let is_counted = self.connections.share.enter(self);
-        self.is_mcp.store(is_counted, Ordering::Relaxed);
+        let is_counted = self.connections.share.enter(holder, self);
+        if is_counted {
+            // Requests of one connection come one after the other: nobody else has set it.
+            let _ = self.holder.set(holder);
+        }
         is_counted
     }
 
@@ -237,7 +241,7 @@ impl Connection {
         let is = |what: &AtomicBool| what.load(Ordering::Relaxed);
         let is_concerned = match why {
             // A window or a command takes nothing but a good answer for one of ours.
-            Farewell::Ended | Farewell::Crowded => is(&self.is_mcp),
+            Farewell::Ended | Farewell::Crowded => self.holder.get().is_some(),
             Farewell::Late => is(&self.is_heard),
         };
         is_concerned && !is(&self.is_told) && !is(&self.is_stuck)
@@ -305,8 +309,8 @@ impl Drop for Busy {
 impl Drop for Open {
     fn drop(&mut self) {
         self.0.greeted();
-        if self.0.is_mcp.load(Ordering::Relaxed) {
-            self.0.connections.share.leave(&self.0);
+        if let Some(holder) = self.0.holder.get() {
+            self.0.connections.share.leave(*holder, &self.0);
         }
         self.0.connections.n_open.fetch_sub(1, Ordering::Relaxed);
         if self.0.stranger().is_some() {

@@ -33,6 +33,18 @@ pub enum Route {
     Unknown,
 }
 
+/// Who holds connections of MCP clients: each of these has its own share of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holder {
+    /// The programs that know the client token of that many rotations; the earlier ones come first.
+    Token {
+        /// Rotations of the token.
+        epoch: u32,
+    },
+    /// Processes of this user that need no token, on the socket in the state folder: `baton stdio`.
+    Socket,
+}
+
 /// Why a request is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -120,6 +132,14 @@ impl Guard {
             return Err(Refusal::NotJson);
         }
         Ok(route)
+    }
+
+    /// Whose request it is, of an MCP client that may ask: another token than the present one is refused.
+    pub(crate) fn holder(&self, way: Way) -> Holder {
+        match way {
+            Way::Port(_) => Holder::Token { epoch: self.roster.borrow().client_epoch },
+            Way::Socket => Holder::Socket,
+        }
     }
 
     /// True once the refused `request` may be checked again: its client token is of a rotation that this coordinator

@@ -47,7 +47,7 @@ use tokio_util::sync::CancellationToken;
 use accept::Listener;
 use body::{Body, Budget};
 use connection::{Connection, Connections, Way};
-use guard::{Guard, Refusal, Route, TokenNews};
+use guard::{Guard, Holder, Refusal, Route, TokenNews};
 
 /// How long calls in flight may go on after the end began.
 pub const END_GRACE: Duration = Duration::from_secs(2);
@@ -64,6 +64,8 @@ pub struct Admitted {
     pub route: Route,
     /// How its connection came in.
     pub way: Way,
+    /// Whose share of the connections it takes, when it is an MCP client's.
+    pub holder: Holder,
     /// Its head.
     pub parts: Parts,
     /// Its body.
@@ -129,14 +131,15 @@ impl Gate {
             verdict = self.guard.check(&request, way, stranger);
         }
         let route = verdict.map_err(respond::refused)?;
-        if route == Route::Mcp && !connection.is_counted() {
+        let holder = self.guard.holder(way);
+        if route == Route::Mcp && !connection.is_counted(holder) {
             return Err(respond::crowded());
         }
         let (parts, incoming) = request.into_parts();
         let limit = if route == Route::Mcp { MCP_BODY_MAX } else { CONTROL_BODY_MAX };
         let body = body::collect(incoming, limit, &self.budget).await;
         let body = body.map_err(|error| respond::body_error(&error))?;
-        Ok(Admitted { route, way, parts, body })
+        Ok(Admitted { route, way, holder, parts, body })
     }
 }
 

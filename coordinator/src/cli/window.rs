@@ -1,11 +1,12 @@
 //! `baton window DIR`: a window without an editor. It starts the agent, keeps it running, and ends it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use baton_link::explain::Explanation;
-use baton_link::home::Home;
+use baton_link::home::{Home, HomeError};
 use clap::Args;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -64,8 +65,7 @@ pub(super) async fn run(options: WindowOptions) -> Done {
         .ok_or_else(|| Failed::new(exit::USAGE, format!("{} is not a directory", options.dir.display())))?;
     let name = options.name.unwrap_or_else(|| folder_name(&folder));
     let home = Home::from_env()?;
-    let identity = Identity::claim(&home, &folder, &name)
-        .map_err(|error| Failed::new(exit::FAILED, format!("cannot reserve a window ID: {error}")))?;
+    let identity = Identity::claim(&home, &folder, &name).map_err(|source| not_claimed(&home, source))?;
     let mut signals = Signals::new()?;
     let mut back_off = Duration::ZERO;
     loop {
@@ -90,6 +90,14 @@ pub(super) async fn run(options: WindowOptions) -> Done {
                 back_off = if is_first { MIN_BACK_OFF } else { (back_off * 2).min(MAX_BACK_OFF) };
             }
         }
+    }
+}
+
+/// Why a window has no id: mostly that nothing can be written in the state folder.
+fn not_claimed(home: &Home, source: io::Error) -> Failed {
+    match source.kind() {
+        io::ErrorKind::Other => Failed::new(exit::FAILED, format!("cannot reserve a window ID: {source}")),
+        _ => HomeError::Io { path: home.path().to_owned(), source }.into(),
     }
 }
 

@@ -76,6 +76,10 @@ fn settings_and_port_outlive_the_coordinator() {
     assert_eq!(scene.run(&["settings", "toolsets"]).json(), json!(["debugger", "windows"]));
 }
 
+/// What is said of a client that sends its token to a port.
+const ON_A_SHARED_MACHINE: &str = "on a shared machine, prefer --stdio: with a URL, the client sends its token to any \
+                                   program listening on the port";
+
 #[test]
 fn a_client_is_configured_and_restored() {
     let scene = Scene::new();
@@ -83,8 +87,12 @@ fn a_client_is_configured_and_restored() {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let text = "{\n    // mine\n    \"mcpServers\": {},\n}\n";
     std::fs::write(&file, text).unwrap();
-    let printed = scene.run(&["config", "cursor"]).json();
-    assert_eq!(scene.run(&["config", "cursor", "--write"]).code, 0);
+    let printed = scene.run(&["config", "cursor"]);
+    assert!(printed.stderr.contains(ON_A_SHARED_MACHINE), "{}", printed.stderr);
+    let printed = printed.json();
+    let wrote = scene.run(&["config", "cursor", "--write"]);
+    assert_eq!(wrote.code, 0);
+    assert!(wrote.stderr.contains(ON_A_SHARED_MACHINE), "{}", wrote.stderr);
     let written = std::fs::read_to_string(&file).unwrap();
     let token = scene.run(&["token"]).stdout;
     assert!(written.contains("// mine") && written.contains(token.trim()), "{written}");
@@ -109,6 +117,7 @@ fn a_command_needs_no_secret_and_no_coordinator() {
     for client in ["claude-code", "claude-desktop", "codex", "zed"] {
         let answer = scene.run(&["config", client, "--stdio"]);
         assert_eq!(answer.code, 0, "{answer:?}");
+        assert!(!answer.stderr.contains(ON_A_SHARED_MACHINE), "it sends no token: {}", answer.stderr);
         let token = scene.run(&["token"]).stdout;
         // Whoever has another state folder is found there by the client's command as well.
         assert!(answer.stdout.contains("BATON_HOME"), "{}", answer.stdout);

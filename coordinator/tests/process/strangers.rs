@@ -94,6 +94,30 @@ fn a_coordinator_that_waits_is_moved_or_stopped() {
     assert_eq!(scene.home().waiting(), None);
 }
 
+/// The coordinator of another state folder: a Baton, but not the one that was asked for.
+#[test]
+#[cfg(target_os = "linux")]
+fn another_baton_on_the_port_is_named_with_its_state_folder() {
+    let first = Scene::new();
+    let running = first.up();
+    let second = Scene::on_port(running.port);
+    let up = second.run(&["up"]);
+    assert_eq!(up.code, 69, "{up:?}");
+    let named = format!("port {} is in use by another Baton coordinator (process ", running.port);
+    let folder = format!(", state folder {})", first.home_path().display());
+    assert!(up.stderr.contains(&named) && up.stderr.contains(&folder), "{}", up.stderr);
+    assert!(up.stderr.contains("stop that program, or change the port"), "{}", up.stderr);
+    assert_eq!(first.run(&["down"]).code, 0);
+    let is_next = || second.home().discovery().is_some_and(|next| next.port == running.port);
+    await_that("the second one takes the port when it is free", is_next);
+    // Its own coordinator, killed, is none that is in its way: nobody is named.
+    let logged = second.logs().matches("the port is in use").count();
+    let own = second.home().discovery().expect("it runs");
+    assert!(baton_link::process::kill_verified(own.pid, own.pid_start));
+    assert_eq!(second.up().port, running.port);
+    assert_eq!(second.logs().matches("the port is in use").count(), logged, "{}", second.logs());
+}
+
 #[test]
 fn a_first_start_takes_the_next_free_port_and_keeps_it() {
     // Whether or not 7717 is free on this machine: from now on it is not.

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use baton_tests::client::{Client, ClientKind};
 use baton_tests::process::rss_kib;
 use baton_tests::raw::{self, Request};
 use baton_tests::world::World;
@@ -130,17 +131,86 @@ fn t16_long_bodies_at_once_are_bounded() {
     target.assert_healthy();
 }
 
-/// More streams and idle connections than there are places: windows, commands and other clients go on.
-#[test]
-fn t17_streams_and_idle_connections_of_clients_shut_nobody_out() {
-    const N_STREAMS: usize = 2_500;
-    const N_IDLE: usize = 2_500;
-    let needed = (N_STREAMS + N_IDLE + 100) as u64;
+/// Lets this process have so many connections.
+fn need_descriptors(n_connections: usize) {
+    let needed = (n_connections + 100) as u64;
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).expect("a limit may be raised");
     let is_enough = limit.maximum.is_none_or(|maximum| maximum >= needed);
     assert!(is_enough, "this test needs {needed} descriptors; raise the hard limit with `ulimit -Hn`");
+}
+
+/// A crowd with the client token keeps all the connections busy that it is given: whoever needs no token, has the next
+/// one, or is a window or a command is answered beside it.
+#[test]
+fn t17_who_has_one_token_shuts_out_no_holder_of_another() {
+    /// More than clients of all kinds may have.
+    const N_BUSY: usize = 3_200;
+    /// A piece of a body is awaited for 30 s.
+    const PIECE_EVERY: usize = 400;
+    need_descriptors(N_BUSY);
+    let mut world = World::new();
+    world.window("shop");
+    let before = world.await_live("shop");
+    let (port, old) = (world.port(), world.token());
+    // Its body is still to come; that it is waited for is told.
+    let post =
+        Request::post(port, "/mcp", &old, "").with("Content-Length", "99").with("Expect", "100-continue");
+    let post = String::from_utf8(post.to_bytes()).expect("text").replace("Connection: close\r\n", "");
+    let mut crowd = Vec::new();
+    let mut n_refused = 0;
+    let go_on = |crowd: &[TcpStream]| {
+        for mut stream in crowd {
+            stream.write_all(b" ").expect("the coordinator reads");
+        }
+    };
+    for nth in 0..N_BUSY {
+        if nth % PIECE_EVERY == 0 {
+            go_on(&crowd);
+        }
+        let mut stream = raw::connect(port);
+        stream.write_all(post.as_bytes()).expect("the coordinator reads");
+        let mut said = [0; 1024];
+        let n_read = stream.read(&mut said).expect("it answers");
+        let said = String::from_utf8_lossy(&said[..n_read]).into_owned();
+        if said.starts_with("HTTP/1.1 100 ") {
+            crowd.push(stream);
+        } else {
+            assert!(
+                said.starts_with("HTTP/1.1 503 ") && said.contains("too many MCP connections"),
+                "{said:?}"
+            );
+            n_refused += 1;
+        }
+    }
+    assert!(n_refused > 0 && crowd.len() > 1_000, "{} are let in, {n_refused} refused", crowd.len());
+
+    go_on(&crowd);
+    let mut bridged = Client::connect_stdio(&world, ClientKind::Sdk1, &["stdio"], world.scratch());
+    bridged.expect("success", "get_breakpoints", json!({}));
+    go_on(&crowd);
+    let new = world.baton_ok(&["token", "--rotate"]).trim().to_owned();
+    let answer = Request::call(port, &new, "get_breakpoints").send(port);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(answer.body.contains("success"), "{answer:?}");
+    let status = world.status().expect("commands are answered");
+    assert_eq!((status.pid, status.term), (before.pid, before.term), "the window is there");
+    bridged.close();
+    // The crowd was there all the time: each is still waited for.
+    for stream in &crowd {
+        stream.set_nonblocking(true).expect("a socket takes an option");
+        let kept = stream.peek(&mut [0]).expect_err("nothing was said, and nothing ended").kind();
+        assert_eq!(kept, std::io::ErrorKind::WouldBlock);
+    }
+}
+
+/// More streams and idle connections than there are places: windows, commands and other clients go on.
+#[test]
+fn t17_streams_and_idle_connections_of_clients_shut_nobody_out() {
+    const N_STREAMS: usize = 2_500;
+    const N_IDLE: usize = 2_500;
+    need_descriptors(N_STREAMS + N_IDLE);
     let mut world = World::new();
     world.window("shop");
     let before = world.await_live("shop");

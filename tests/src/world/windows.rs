@@ -28,13 +28,7 @@ impl World {
         let log = File::options().create(true).append(true).open(log_path).expect("a temporary file");
         let mut baton = match options.full_disk {
             false => self.baton_command(&["window"]),
-            true => {
-                // The signal that comes with the limit is ignored, so that a write fails as it does without space.
-                let mut shell = self.command("sh");
-                shell.args(["-c", "trap '' XFSZ; ulimit -S -f 0; exec \"$0\" window \"$@\""]);
-                shell.arg(place::program("baton"));
-                shell
-            }
+            true => self.baton_without_space(&["window"]),
         };
         baton.arg(folder).args(["--name", name]);
         if options.no_auto_start {

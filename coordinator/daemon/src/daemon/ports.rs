@@ -23,7 +23,8 @@ use crate::singleton::{self, BindError, PortChoice};
 /// How often a taken port is tried again.
 const BIND_EVERY: Duration = Duration::from_millis(500);
 
-/// A process of ours that has the port is one that is about to end: a coordinator that was killed, its holder.
+/// A process of ours that has the port is most often one that is about to end: a coordinator that was killed, its
+/// holder. It is not named before it had the time to.
 const OWN_PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// How often a process of ours that has the port is looked at.
@@ -150,5 +151,40 @@ pub(super) async fn bind_patiently(
             }
             (result, _) => return result,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process of ours has the port for so long; what is told of it, and that the port is ours in the end.
+    async fn told_when_ours_lets_go_after(time: Duration) -> Vec<Handshake> {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let wanted = other.local_addr().unwrap().port();
+        let mut told = Vec::new();
+        let mut announce = |said| told.push(said);
+        let let_go = async {
+            sleep(time).await;
+            drop(other);
+        };
+        let bind = bind_patiently(&home, PortChoice::Fixed(wanted), &mut announce);
+        let (bound, ()) = tokio::join!(bind, let_go);
+        assert_eq!(bound.unwrap().0, wanted);
+        told
+    }
+
+    #[tokio::test(start_paused = true)]
+    #[cfg(target_os = "linux")]
+    async fn a_process_of_ours_that_is_about_to_let_go_of_the_port_is_not_named() {
+        assert!(told_when_ours_lets_go_after(OWN_PATIENCE / 2).await.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_of_ours_that_keeps_the_port_is_named_once() {
+        let told = told_when_ours_lets_go_after(OWN_PATIENCE * 3).await;
+        assert!(matches!(told.as_slice(), [Handshake::PortTaken { .. }]), "{told:?}");
     }
 }
