@@ -1,5 +1,6 @@
 //! Folders of all kinds, which tree git says each is of, and what should be in their files.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,8 @@ pub(crate) struct Forest {
     expected: BTreeMap<&'static str, Content>,
     n_saves: u64,
     n_branches: u64,
+    /// What git said since a folder came or went.
+    tops: RefCell<BTreeMap<PathBuf, Option<PathBuf>>>,
 }
 
 fn git(folder: &Path, arguments: &[&str]) -> String {
@@ -68,8 +71,8 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 
 impl Forest {
     pub(crate) fn new(projects: &Path) -> Self {
-        let mut forest =
-            Self { projects: projects.to_owned(), expected: BTreeMap::new(), n_saves: 0, n_branches: 0 };
+        let (projects, expected, tops) = (projects.to_owned(), BTreeMap::new(), RefCell::default());
+        let mut forest = Self { projects, expected, n_saves: 0, n_branches: 0, tops };
         for (name, ..) in PLACES {
             forest.make(name);
         }
@@ -91,10 +94,16 @@ impl Forest {
 
     /// The folder's tree, as git says.
     pub(crate) fn top(&self, folder: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.tops.borrow().get(folder) {
+            return known.clone();
+        }
         let mut git = command("git");
         git.arg("-C").arg(folder).args(["rev-parse", "--show-toplevel"]);
         let output = git.env("GIT_CEILING_DIRECTORIES", &self.projects).output().expect("git is installed");
-        output.status.success().then(|| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
+        let top =
+            output.status.success().then(|| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+        self.tops.borrow_mut().insert(folder.to_owned(), top.clone());
+        top
     }
 
     /// Makes a folder that is not there.
@@ -129,6 +138,7 @@ impl Forest {
             git(&path, &["add", "-A"]);
             git(&path, &["commit", "-q", "-m", "all"]);
         }
+        self.tops.borrow_mut().clear();
         let text = format!("# {name}\nMARK = 0\n");
         fs::write(path.join(FILE), &text).expect("a file is written");
         let _ = fs::remove_file(path.join(RAN));
@@ -139,6 +149,7 @@ impl Forest {
     pub(crate) fn toggle(&mut self, rng: &mut Rng) -> String {
         let name = ["inside", "hidden", "beside", "one-tree", "nested", "two"][rng.usize(..6)];
         let path = self.path(name);
+        self.tops.borrow_mut().clear();
         if !self.is_there(name) {
             self.make(name);
             return format!("{name} is made");
