@@ -1,15 +1,17 @@
-//! Changes of files through the stable URL: agents that are killed in the middle of one.
+//! Changes of files through the stable URL: agents that are killed in the middle of one, several agents and other
+//! programs on the same files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use baton_tests::client::{Client, ClientKind};
 use baton_tests::place;
-use baton_tests::process::{command, kill9, signal};
-use baton_tests::world::{WindowOptions, World, find};
+use baton_tests::process::{await_some, command, kill9, signal};
+use baton_tests::world::{PATIENCE, WindowOptions, World, find};
 use rustix::fs::inotify;
 use rustix::process::Signal;
 use serde_json::json;
@@ -21,6 +23,8 @@ const N_FILES: usize = 22;
 const TRIPWIRE: &str = "part05";
 /// Worlds in which a kill may come too late, on a machine that has other things to do.
 const N_TRIES: usize = 5;
+/// Saves of another program beside the edits of two agents.
+const N_SAVES: usize = 100;
 
 fn git(folder: &Path, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
@@ -147,4 +151,88 @@ fn cut_off() -> Option<()> {
 #[test]
 fn a_rename_that_a_kill_cuts_off_is_undone_at_the_next_start() {
     assert!((0..N_TRIES).any(|_| cut_off().is_some()), "every kill came too late");
+}
+
+/// A client of one of the windows on a folder.
+fn client_of(world: &World, window: &str) -> Client {
+    let id = find(&world.status().expect("a coordinator runs"), window).expect("it is there").id.clone();
+    let url = format!("{}/windows/{id}?toolsets=refactor", world.url());
+    Client::connect(world, ClientKind::Sdk1, &url)
+}
+
+/// Adds a line at the end of a file, again and again, and gives the lines that were told as added.
+fn add_lines(client: &mut Client, file: &Path, name: &str, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+    let mut made = Vec::new();
+    for number in (0..).take_while(|number| wanted(*number)) {
+        let line = format!("{name} {number}");
+        // Behind the last line, wherever that is: an edit of the first line would be one of what a save replaces.
+        let n_lines = fs::read_to_string(file).expect("it is never missing").lines().count();
+        let edits = json!([{"start_line": n_lines + 1, "end_line": n_lines, "new_text": line}]);
+        let answer = client.call("lcp_apply_edit", json!({"file_path": file, "edits": edits}));
+        match answer["success"] == true {
+            true => made.push(line),
+            // It was another text by the time that the edit was made.
+            false => assert!(
+                ["changed_meanwhile", "invalid_range"].contains(&answer["code"].as_str().unwrap_or_default()),
+                "{answer:#}"
+            ),
+        }
+    }
+    made
+}
+
+#[test]
+fn of_two_agents_and_another_program_none_loses_what_another_wrote() {
+    let mut world = World::new();
+    world.window("shop");
+    let shop = world.folder("shop");
+    world.window_with("second", WindowOptions { folder: Some(shop.clone()), ..WindowOptions::default() });
+    let file = shop.join("notes.txt");
+    fs::write(&file, "save 0\n").expect("a file is written");
+    let mut clients = ["shop", "second"].map(|window| (window, client_of(&world, window)));
+
+    // Two agents alone: what was told as made is there, once.
+    let made: Vec<String> = std::thread::scope(|scope| {
+        let file = &file;
+        let adding = clients.each_mut().map(|(window, client)| {
+            scope.spawn(move || add_lines(client, file, window, |number| number < 60))
+        });
+        adding.into_iter().flat_map(|adding| adding.join().expect("all edits are answered")).collect()
+    });
+    let lines = |file: &Path| -> Vec<String> {
+        fs::read_to_string(file).expect("it is never missing").lines().map(str::to_owned).collect()
+    };
+    let mut found = lines(&file)[1..].to_vec();
+    let mut expected = made;
+    found.sort();
+    expected.sort();
+    assert!(expected.len() >= 60 && found == expected, "{found:?} is not {expected:?}");
+
+    // A program that saves the whole file, as editors do: each save stands until the next one.
+    let is_over = AtomicBool::new(false);
+    let made: Vec<String> = std::thread::scope(|scope| {
+        let (file, is_over) = (&file, &is_over);
+        let adding = clients.each_mut().map(|(window, client)| {
+            let name = format!("{window} beside saves");
+            scope.spawn(move || add_lines(client, file, &name, |_| !is_over.load(Ordering::Relaxed)))
+        });
+        let other = file.with_extension("new");
+        for number in 1..=N_SAVES {
+            fs::write(&other, format!("save {number}\n")).expect("a file is written");
+            fs::rename(&other, file).expect("a file is saved");
+            let is_there = || (lines(file)[0] == format!("save {number}")).then_some(());
+            await_some(PATIENCE, is_there)
+                .unwrap_or_else(|| panic!("save {number} is lost: {:?}", lines(file)));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        adding.into_iter().flat_map(|adding| adding.join().expect("all edits are answered")).collect()
+    });
+    let found = lines(&file);
+    assert_eq!(found[0], format!("save {N_SAVES}"));
+    let once =
+        |line: &&String| found.iter().filter(|other| other == line).count() == 1 && made.contains(line);
+    assert!(found[1..].iter().all(|line| once(&line)), "{found:?} of {made:?}");
+    let ours = fs::read_dir(&shop).expect("a folder").flatten().map(|entry| entry.file_name());
+    assert!(ours.into_iter().all(|name| !name.to_string_lossy().contains("baton")), "nothing of ours stays");
+    clients.into_iter().for_each(|(_, client)| client.close());
 }
