@@ -95,7 +95,8 @@ impl CodeIndex {
         if wanted.line.is_none() && target.overloads.iter().any(|place| is_left(&place)) {
             return Err(several_overloads(&target));
         }
-        let is_whole = [&renamed.file, &outline.subject.snapshot.path].into_iter().all(|file| plan.has(file));
+        let is_whole =
+            [&renamed.file, &outline.subject.snapshot.path].into_iter().all(|file| has(&plan, file));
         if is_elsewhere && !is_whole {
             let message = format!(
                 "{} would not rename {} both where it is defined and where it is used.",
@@ -258,14 +259,25 @@ pub(super) async fn planned(
     let folders = folders_of(workspace);
     let mut trees = workspace.trees().about(&subject.folder);
     let unsaved = subject.view.unsaved.clone();
+    // VS Code writes through links itself.
+    let follows = !subject.view.is_served;
     let made = tokio::task::spawn_blocking(move || {
+        if follows {
+            follow_links(&mut steps);
+        }
         // A server may take the files of another tree for the project's, and they are none of it.
         steps.retain(|step| !matches!(step, Step::Edit { path, .. } if trees.other(path).is_some()));
         let mut paths = steps.iter().flat_map(Step::paths);
         if let Some((path, top)) = paths.find_map(|path| Some((path, trees.other(path)?))) {
             return Err(of_another_tree(path, &top));
         }
-        if let Some(path) = steps.iter().flat_map(Step::paths).find(|path| !is_inside(path, &folders)) {
+        let leads_out = |step: &Step, path: &Path| match step {
+            Step::Edit { .. } => path.canonicalize().is_ok_and(|real| !is_inside(&real, &folders)),
+            _ => false,
+        };
+        let mut named = steps.iter().flat_map(|step| step.paths().map(move |path| (step, path)));
+        let is_out = |(step, path): &(&Step, &Path)| !is_inside(path, &folders) || leads_out(step, path);
+        if let Some((_, path)) = named.find(is_out) {
             let message = format!("This would change {}, outside this window's folders.", path.display());
             return Err(Fault::new(Kind::OutsideWindow, message).hint("Change what belongs to the project."));
         }
@@ -279,6 +291,11 @@ pub(super) async fn planned(
         Ok(plan)
     });
     made.await.map_err(|_| closing())?
+}
+
+/// Whether something is done to a file, which a server may know by a link to it.
+fn has(plan: &Plan, file: &Path) -> bool {
+    plan.has(file) || file.canonicalize().is_ok_and(|real| plan.has(&real))
 }
 
 /// A place in a plan to rename where the old name does not stand: its file, and its line from 1.
@@ -342,6 +359,47 @@ fn leave_out_gone(steps: &mut Vec<Step>, unsaved: &Unsaved) {
         path.exists() || unsaved.find(path).is_some() || comes.iter().any(|come| path.starts_with(come))
     };
     steps.retain(|step| !matches!(step, Step::Edit { path, .. } if !is_there(path)));
+}
+
+/// Gives files the names that they have without links: what is written through a link is written to the file that it
+/// leads to, and the link stays one.
+fn follow_links(steps: &mut Vec<Step>) {
+    let mut followed: Vec<PathBuf> = Vec::new();
+    let mut follow = |path: &mut PathBuf, real: Option<PathBuf>| {
+        if let Some(real) = real.filter(|real| real != path) {
+            followed.push(real.clone());
+            *path = real;
+        }
+    };
+    let at_folder = |path: &Path| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    for step in steps.iter_mut() {
+        match step {
+            Step::Edit { path, .. } => {
+                let real = path.canonicalize().ok();
+                follow(path, real);
+            }
+            Step::Create { path, .. } | Step::Delete { path, .. } => {
+                let real = at_folder(path);
+                follow(path, real);
+            }
+            Step::Rename { from, to, .. } => {
+                for path in [from, to] {
+                    let real = at_folder(path);
+                    follow(path, real);
+                }
+            }
+        }
+    }
+    // A server that knows a file by two names changes it twice.
+    let mut known: Vec<Step> = Vec::new();
+    steps.retain(|step| {
+        let is_followed = matches!(step, Step::Edit { path, .. } if followed.contains(path));
+        let is_again = is_followed && known.contains(step);
+        if is_followed && !is_again {
+            known.push(step.clone());
+        }
+        !is_again
+    });
 }
 
 /// Whether a path is in one of the folders, whatever links lead there.

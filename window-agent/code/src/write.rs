@@ -6,8 +6,11 @@
 //! another program in the last moment is found and not lost.
 
 use std::io;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use rustix::fs::{Access, access};
 
 use super::change::files_below;
 use super::journal::{Fresh, Journal, Turn, hash};
@@ -36,6 +39,11 @@ enum Failure {
     Io(PathBuf, io::Error),
     Changed(PathBuf),
     Exists(PathBuf),
+    ReadOnly(PathBuf),
+    /// A link, which a file would take the place of.
+    Link(PathBuf),
+    /// A file with so many names, of which a new one would take one away.
+    Names(PathBuf, u64),
 }
 
 fn of_io((path, error): (PathBuf, io::Error)) -> Failure {
@@ -60,6 +68,21 @@ impl Failure {
                 Kind::FileExists,
                 format!("{} already exists", path.display()),
                 "Choose another name, or move what is there first.",
+            ),
+            Failure::ReadOnly(path) => (
+                Kind::CannotWrite,
+                format!("{} is read-only", path.display()),
+                "Ask the user to make it writable.",
+            ),
+            Failure::Link(path) => (
+                Kind::UnsupportedEdit,
+                format!("{} is a symbolic link and would become a file", path.display()),
+                "Change the file that it points to.",
+            ),
+            Failure::Names(path, n_names) => (
+                Kind::UnsupportedEdit,
+                format!("{} is one of {n_names} hard links to a file and would be separated", path.display()),
+                "Ask the user to change it: the others may be outside this window's folders.",
             ),
         };
         match stuck {
@@ -86,7 +109,8 @@ fn write(plan: &Plan, journal: &mut Journal) -> Result<(), Failure> {
         let failed = |error| Failure::Io(from.clone(), error);
         let place = journal.place(near(plan, from)).map_err(failed)?;
         journal.rename(from, &place).map_err(failed)?;
-        if edit.to.is_none() || fresh.is_some() {
+        // A link that goes takes no text with it.
+        if (edit.to.is_none() || fresh.is_some()) && !place.is_symlink() {
             replaced.push(as_it_was(edit, from, place.clone())?);
         }
         aside.push(Some(place));
@@ -144,8 +168,16 @@ fn write_aside(plan: &Plan, edit: &FileEdit, journal: &mut Journal) -> Result<Op
     let bytes = text::encode(&edit.new, edit.storage);
     std::fs::write(&place, &bytes).map_err(failed)?;
     if let Some(from) = &edit.from {
-        let permissions = std::fs::metadata(from).map_err(failed)?.permissions();
-        std::fs::set_permissions(&place, permissions).map_err(failed)?;
+        let metadata = std::fs::metadata(from).map_err(failed)?;
+        let fresh = std::fs::symlink_metadata(&place).map_err(failed)?;
+        // As far as we may: only root gives a file to another user.
+        if metadata.gid() != fresh.gid() {
+            let _ = chown(&place, None, Some(metadata.gid()));
+        }
+        if metadata.uid() != fresh.uid() {
+            let _ = chown(&place, Some(metadata.uid()), None);
+        }
+        std::fs::set_permissions(&place, metadata.permissions()).map_err(failed)?;
     }
     Ok(Some(Fresh { place, hash: hash(&bytes) }))
 }
@@ -157,6 +189,9 @@ fn check(plan: &Plan) -> Result<(), Failure> {
             && !files::read(from).is_ok_and(|now| now.text == edit.old)
         {
             return Err(Failure::Changed(from.clone()));
+        }
+        if let Some(from) = &edit.from {
+            check_kind(edit, from)?;
         }
         let goes_away = |path: &PathBuf| {
             plan.edits.iter().any(|other| other.from.as_ref() == Some(path) && !other.stays())
@@ -177,6 +212,23 @@ fn check(plan: &Plan) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Whether a file can get a new text, or go, and everything about it stays as it is.
+fn check_kind(edit: &FileEdit, from: &Path) -> Result<(), Failure> {
+    let metadata = std::fs::symlink_metadata(from).map_err(|error| Failure::Io(from.to_owned(), error))?;
+    let is_rewritten = edit.to.is_some() && edit.old.as_str() != edit.new;
+    if metadata.is_symlink() {
+        return if is_rewritten { Err(Failure::Link(from.to_owned())) } else { Ok(()) };
+    }
+    // Root may write to all files.
+    let is_writable = metadata.mode() & 0o222 != 0 && access(from, Access::WRITE_OK).is_ok();
+    match (is_rewritten || edit.to.is_none(), metadata.nlink()) {
+        (true, _) if !is_writable => Err(Failure::ReadOnly(from.to_owned())),
+        // In its place it could be written only for all of them, and they may lie anywhere.
+        (_, 2..) if is_rewritten => Err(Failure::Names(from.to_owned(), metadata.nlink())),
+        _ => Ok(()),
+    }
 }
 
 /// A file whose old text lies in a folder of ours.
@@ -220,6 +272,7 @@ fn as_it_was(edit: &FileEdit, path: &Path, old: PathBuf) -> Result<Replaced, Fai
 mod tests {
     use std::collections::BTreeMap;
     use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 
     use super::*;
@@ -438,6 +491,58 @@ mod tests {
         assert_eq!(disk(&root), expected.map(|(name, text)| (name.to_owned(), text.to_owned())).into());
         write_all(&planned(&[delete(at("a")), delete(at("c"))])).unwrap();
         assert_eq!(disk(&root).len(), 4);
+    }
+
+    #[test]
+    fn what_is_no_plain_file_of_the_users_stays_what_it_is() {
+        let (_folder, root) = folder();
+        let at = |name: &str| root.join(name);
+        std::os::unix::fs::symlink("a", at("link")).unwrap();
+        std::fs::hard_link(at("b"), at("d/b")).unwrap();
+        let set_mode = |name: &str, mode: u32| {
+            std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set_mode("c", 0o444);
+        let kinds = || {
+            let kind = |name: &&str| {
+                let metadata = std::fs::symlink_metadata(at(name)).unwrap();
+                (metadata.mode(), metadata.nlink(), metadata.uid(), metadata.gid())
+            };
+            ["a", "b", "c", "link", "d/b"].iter().map(kind).collect::<Vec<_>>()
+        };
+        let (before, kinds_before) = (disk(&root), kinds());
+        for (step, kind, words) in [
+            (put(at("c"), "+"), Kind::CannotWrite, "c is read-only; nothing was changed."),
+            (delete(at("c")), Kind::CannotWrite, "c is read-only; nothing was changed."),
+            (
+                put(at("link"), "+"),
+                Kind::UnsupportedEdit,
+                "link is a symbolic link and would become a file; nothing was changed.",
+            ),
+            (
+                put(at("d/b"), "+"),
+                Kind::UnsupportedEdit,
+                "d/b is one of 2 hard links to a file and would be separated; nothing was changed.",
+            ),
+        ] {
+            let refused = write_all(&planned(&[put(at("a"), "+"), step])).unwrap_err();
+            assert!(refused.kind == kind && refused.message.ends_with(words), "{refused:?}");
+            assert_eq!((disk(&root), kinds()), (before.clone(), kinds_before.clone()));
+        }
+        // Another name is all the same to them, and a link that goes leaves its file.
+        write_all(&planned(&[rename(at("c"), at("d/c")), rename(at("b"), at("d/n")), delete(at("link"))]))
+            .unwrap();
+        assert_eq!(std::fs::metadata(at("d/c")).unwrap().mode() & 0o777, 0o444);
+        assert_eq!(std::fs::metadata(at("d/n")).unwrap().nlink(), 2);
+        assert!(!at("link").is_symlink() && at("a").exists());
+        // Mode and owner of what gets another text.
+        set_mode("a", 0o751);
+        let _ = chown(at("a"), Some(4_711), Some(4_712));
+        let before = std::fs::metadata(at("a")).unwrap();
+        write_all(&planned(&[put(at("a"), "+")])).unwrap();
+        let after = std::fs::metadata(at("a")).unwrap();
+        assert_eq!((after.mode(), after.uid(), after.gid()), (before.mode(), before.uid(), before.gid()));
+        assert_eq!(disk(&root)["a"], "+a\n");
     }
 
     #[test]

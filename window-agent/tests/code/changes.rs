@@ -66,6 +66,44 @@ async fn when_one_file_cannot_be_written_none_is() {
     assert_eq!((read(&place, "lib.py"), read(&place, "main.py")), (LIB.to_owned(), MAIN.to_owned()));
 }
 
+/// The module `lib` is a link; what it leads to is changed, and it stays one.
+#[tokio::test]
+async fn a_link_stays_a_link() {
+    let place = Place::new(&[("main.py", MAIN), ("real/shelf.py", LIB)]);
+    let link = place.root.join("lib.py");
+    std::os::unix::fs::symlink("real/shelf.py", &link).unwrap();
+    let arguments = |apply: Option<&str>| json!({"symbol_name": "price", "context_file": "main.py", "new_name": "cost", "apply": apply, "timeout": 60});
+    let preview = place.ok("lcp_rename", arguments(None)).await;
+    let made = place.ok("lcp_rename", arguments(preview["token"].as_str())).await;
+    let files: Vec<&str> =
+        made["data"].as_array().unwrap().iter().filter_map(|entry| entry["file"].as_str()).collect();
+    assert_eq!(files, ["main.py", "real/shelf.py"]);
+    assert_eq!(read(&place, "real/shelf.py"), LIB.replace("price", "cost"));
+    assert_eq!(read(&place, "main.py"), MAIN.replace("price", "cost"));
+    let edits = json!([{"old_text": "cost", "new_text": "sum"}]);
+    place.ok("lcp_apply_edit", json!({"file_path": "lib.py", "edits": edits})).await;
+    assert_eq!(read(&place, "real/shelf.py"), LIB.replace("price", "sum"));
+    assert!(link.is_symlink());
+
+    // One that leads out of the window's folders.
+    let outside = tempfile::tempdir().unwrap();
+    let far = outside.path().join("lib.py");
+    std::fs::write(&far, LIB).unwrap();
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&far, &link).unwrap();
+    place.write("main.py", MAIN);
+    let edits = json!([{"old_text": "price", "new_text": "sum"}]);
+    let refused = place.call("lcp_apply_edit", json!({"file_path": "lib.py", "edits": edits})).await;
+    assert_eq!(refused["code"], "outside_window", "{refused}");
+    let refused = place.call("lcp_rename", arguments(None)).await;
+    assert_eq!(refused["status"], "error", "{refused}");
+    assert!(link.is_symlink());
+    assert_eq!(
+        (std::fs::read_to_string(&far).unwrap().as_str(), read(&place, "main.py").as_str()),
+        (LIB, MAIN)
+    );
+}
+
 async fn edit(place: &Place, file: &str, edits: Value, expected: Expect) {
     let answer = place.call("lcp_apply_edit", json!({"file_path": file, "edits": edits})).await;
     expected.assert_eq(&format!("{answer}\n{:?}\n", read(place, file)));
