@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use baton_tests::process::command;
 use fastrand::Rng;
 
+use crate::windows::Windows;
+
 /// A text that every folder has of its own.
 pub(crate) const FILE: &str = "who.py";
 /// Where a program notes that it ran.
@@ -146,7 +148,7 @@ impl Forest {
     }
 
     /// A folder comes or goes, by git or without it.
-    pub(crate) fn toggle(&mut self, rng: &mut Rng) -> String {
+    pub(crate) fn toggle(&mut self, rng: &mut Rng, windows: &mut Windows) -> String {
         let name = ["inside", "hidden", "beside", "one-tree", "nested", "two"][rng.usize(..6)];
         let path = self.path(name);
         self.tops.borrow_mut().clear();
@@ -154,6 +156,7 @@ impl Forest {
             self.make(name);
             return format!("{name} is made");
         }
+        windows.close(name);
         self.expected.remove(name);
         let (_, _, kind) = PLACES.iter().find(|(known, ..)| *known == name).expect("a name of the list");
         match kind {

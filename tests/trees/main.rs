@@ -86,6 +86,7 @@ fn search(
     counts: &mut Counts,
 ) -> Result<(), String> {
     let mut rng = Rng::with_seed(options.seed);
+    let began = Instant::now();
     let mut windows = Windows::new();
     let mut forest = Forest::new(&windows.projects());
     windows.open(&forest, "shop");
@@ -94,13 +95,18 @@ fn search(
     while Instant::now() < until && counts.calls < options.calls {
         let mut tell = |line: String| {
             if options.is_verbose {
-                println!("{line}");
+                println!("{:.1} {line}", began.elapsed().as_secs_f64());
             }
             story.push(line);
         };
         if rng.u32(..12) == 0 {
             counts.disturbances += 1;
-            tell(disturb(&mut rng, &mut windows, &mut forest));
+            let done = disturb(&mut rng, &mut windows, &mut forest);
+            if done == windows::COORDINATOR_KILLED {
+                // What the edge knows of clients by URL ends with it; the next answer tells them: docs/routing.md.
+                speakers.iter_mut().filter(|one| !one.remembers()).for_each(|one| one.heard = None);
+            }
+            tell(done);
         }
         if rng.u32(..60) == 0 {
             let idx = rng.usize(..speakers.len());
@@ -141,7 +147,7 @@ fn disturb(rng: &mut Rng, windows: &mut Windows, forest: &mut Forest) -> String 
         5 => windows.restart_any(rng),
         6 => windows.kill_agent(rng),
         7..=8 => windows.take_any(rng),
-        9 => forest.toggle(rng),
+        9 => forest.toggle(rng, windows),
         10 => forest.save(rng),
         _ if rng.u32(..4) == 0 => windows.kill_coordinator(),
         _ => windows.take_any(rng),

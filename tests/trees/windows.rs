@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use baton_tests::process::kill9;
 use baton_tests::world::{WindowOptions, World, find};
@@ -9,6 +10,10 @@ use fastrand::Rng;
 
 use crate::forest::Forest;
 
+/// What is told of it.
+pub(crate) const COORDINATOR_KILLED: &str = "the coordinator is killed";
+/// Longer than the place of a window that went is kept.
+const PLACE_KEPT: Duration = Duration::from_secs(6);
 /// More are not open at once.
 const MAX: usize = 4;
 
@@ -18,15 +23,18 @@ pub(crate) struct Windows {
     /// By the name of the window and of its folder: the folder, and the tree that it was of when the window opened.
     open: BTreeMap<&'static str, (PathBuf, Option<PathBuf>)>,
     is_calm: bool,
+    /// When a window went last: its place is kept for its clients for a while.
+    gone: Option<Instant>,
 }
 
 impl Windows {
     pub(crate) fn new() -> Self {
         let mut world = World::new();
         world.may_leave_processes();
+        world.baton_ok(&["settings", "hold_calls_ms", "300"]);
         let projects = world.scratch().canonicalize().expect("it is there").join("projects");
         std::fs::create_dir(projects).expect("a folder is made");
-        Self { world, open: BTreeMap::new(), is_calm: true }
+        Self { world, open: BTreeMap::new(), is_calm: true, gone: None }
     }
 
     pub(crate) fn projects(&self) -> PathBuf {
@@ -35,7 +43,7 @@ impl Windows {
 
     /// Whether all windows are where they should be, and no disturbance has come since that was seen.
     pub(crate) fn is_calm(&self) -> bool {
-        self.is_calm
+        self.is_calm && self.gone.is_none_or(|gone| gone.elapsed() > PLACE_KEPT)
     }
 
     /// Waits until the coordinator knows of all windows, and of none that are gone.
@@ -87,17 +95,23 @@ impl Windows {
 
     pub(crate) fn close_any(&mut self, rng: &mut Rng) -> String {
         let Some(name) = self.any(rng) else { return "nothing to close".to_owned() };
-        self.open.remove(name);
-        self.is_calm = false;
-        self.world.close_window(name);
+        self.close(name);
         format!("{name} is closed")
+    }
+
+    /// Closes a window if it is open: one whose folder goes would not start again.
+    pub(crate) fn close(&mut self, name: &str) {
+        if self.open.remove(name).is_some() {
+            self.world.close_window(name);
+            (self.is_calm, self.gone) = (false, Some(Instant::now()));
+        }
     }
 
     pub(crate) fn kill_any(&mut self, rng: &mut Rng) -> String {
         let Some(name) = self.any(rng) else { return "nothing to kill".to_owned() };
         self.calm_down();
         self.open.remove(name);
-        self.is_calm = false;
+        (self.is_calm, self.gone) = (false, Some(Instant::now()));
         self.world.kill_window(name);
         format!("{name} is killed")
     }
@@ -128,6 +142,6 @@ impl Windows {
         if let Some(status) = self.world.status() {
             kill9(status.pid);
         }
-        "the coordinator is killed".to_owned()
+        COORDINATOR_KILLED.to_owned()
     }
 }
