@@ -292,18 +292,22 @@ fn prepare(chosen: &Chosen) -> Result<Vec<Case>> {
     if chosen.suites == [Suite::Check] {
         return Ok(cases);
     }
+    let install_tools = || -> Result<()> {
+        if chosen.wants_any(&[Suite::Unit, Suite::It, Suite::Windows]) {
+            task::install_servers(&task::SERVERS)?;
+        }
+        if chosen.wants_any(&[Suite::Unit, Suite::Adapters]) {
+            adapters::install()?;
+        } else if chosen.wants(Suite::Windows) {
+            adapters::install_for_windows()?;
+        }
+        Ok(())
+    };
     if chosen.suites.iter().any(|suite| suite.filter().is_some()) {
-        task::build_tests(chosen.wants(Suite::Adapters))?;
+        task::build_tests(chosen.wants(Suite::Adapters), install_tools)?;
     } else {
         task::build(&task::PROGRAMS, &["--bins"])?;
-    }
-    if chosen.wants_any(&[Suite::Unit, Suite::It, Suite::Windows]) {
-        task::install_servers(&task::SERVERS)?;
-    }
-    if chosen.wants_any(&[Suite::Unit, Suite::Adapters]) {
-        adapters::install()?;
-    } else if chosen.wants(Suite::Windows) {
-        adapters::install_for_windows()?;
+        install_tools()?;
     }
     Ok(cases)
 }
@@ -358,7 +362,8 @@ fn quick(began: Instant) -> Result<bool> {
 /// What reads our own sources, in nextest's language.
 pub(crate) const HOUSE_RULES: &str = "binary_id(baton-tests::it) & test(/^(tidy|walls|words)::/)";
 /// Tests within one process, none of which waits for a real debugger or language server.
-const QUICK: &str = "kind(lib) | kind(bin) | binary_id(baton-daemon::edge) | binary(catalogue) | \
+const QUICK: &str = "kind(lib) | kind(bin) | binary_id(baton-daemon::edge) | \
+                     (binary_id(baton-window-agent::it) & test(/^catalogue::/)) | \
                      (binary_id(baton-tests::it) & test(/^(tidy|walls|words)::/))";
 
 /// `cargo xtask test --stress TIMES NAME`: half of the runs beside two busy processes.

@@ -138,9 +138,7 @@ pub(crate) fn setup() -> Result<()> {
     install_for_tests(true)?;
     install::install_faketime().and_then(|_| install::install_strace())?;
     windows::install()?;
-    build_tests(true)?;
-    install_servers(&SERVERS)?;
-    adapters::install()
+    build_tests(true, || install_servers(&SERVERS).and_then(|()| adapters::install()))
 }
 
 pub(crate) fn install_for_tests(with_clients: bool) -> Result<()> {
@@ -165,7 +163,7 @@ fn install_servers_with(profile: &str, names: &[&str]) -> Result<()> {
     shown("baton servers install", install.arg("--into").arg(cache().join("servers")))
 }
 
-/// All of the table, each with the story of `window-agent/tests/code/languages.rs`.
+/// All of the table, each with the story of `window-agent/tests/it/code/languages.rs`.
 pub(crate) const SERVERS: [&str; 8] = [
     "ty",
     "typescript",
@@ -187,10 +185,39 @@ pub(crate) fn build(packages: &[&str], arguments: &[&str]) -> Result<()> {
     shown("cargo build", cargo(&["build"]).args(packages).args(arguments))
 }
 
-/// Builds all tests; the adapters' when they are wanted.
-pub(crate) fn build_tests(with_adapters: bool) -> Result<()> {
-    build(&USUAL_TARGETS, &[])?;
-    if with_adapters { shown("cargo build", cargo(&["build"]).args(ADAPTERS_TARGETS)) } else { Ok(()) }
+/// Builds all tests; the adapters' when they are wanted. Runs `meanwhile` as soon as the agent is there, whose network
+/// it waits for while the build takes the processor.
+pub(crate) fn build_tests(with_adapters: bool, meanwhile: impl FnOnce() -> Result<()> + Send) -> Result<()> {
+    say("building the programs");
+    let mut build = cargo(&["build", "--message-format=json-render-diagnostics"]);
+    let mut build =
+        build.args(USUAL_TARGETS).stdout(Stdio::piped()).spawn().context("cargo cannot be started")?;
+    let told = BufReader::new(build.stdout.take().context("cargo's output is piped")?);
+    std::thread::scope(|scope| {
+        let mut meanwhile = Some(meanwhile);
+        let mut running = None;
+        for line in told.lines() {
+            if is_agent(&line?)
+                && let Some(meanwhile) = meanwhile.take()
+            {
+                running = Some(scope.spawn(meanwhile));
+            }
+        }
+        let status = build.wait()?;
+        anyhow::ensure!(status.success(), "cargo build failed ({status}); what it printed is above");
+        if with_adapters {
+            shown("cargo build", cargo(&["build"]).args(ADAPTERS_TARGETS))?;
+        }
+        let running = running.context("cargo has not told of the agent")?;
+        running.join().unwrap_or_else(|_| bail!("a step panicked"))
+    })
+}
+
+/// Whether cargo tells in this line that the agent's program is built.
+fn is_agent(line: &str) -> bool {
+    let told: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+    let executable = told["executable"].as_str().unwrap_or_default();
+    told["reason"] == "compiler-artifact" && Path::new(executable).ends_with("debug/baton-agent")
 }
 
 /// A program that was just built: started directly, because `cargo run` would select other features and build anew.

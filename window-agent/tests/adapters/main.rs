@@ -15,5 +15,5 @@ mod ids;
 #[path = "../../debug/tests/adapters/programs.rs"]
 #[expect(dead_code, reason = "the engine's own tests need more of it")]
 mod programs;
-#[path = "../support/standalone.rs"]
+#[path = "../it/support/standalone.rs"]
 mod standalone;
