@@ -11,6 +11,7 @@ use baton_proto::control::{
     Rotated, Settings, SettingsChange, Status, WindowSettings,
 };
 use baton_proto::ids::WindowId;
+use baton_proto::percent;
 use baton_proto::shim::Verb;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -102,7 +103,7 @@ impl Route {
 
     /// The path for a window: an id, or any text that names one.
     pub fn path_for(self, window: &str) -> String {
-        self.path.replace("{id}", &percent_encode(window))
+        self.path.replace("{id}", &percent::encode(window))
     }
 }
 
@@ -201,16 +202,6 @@ impl Connection {
             Method::Patch => self.patch(&path, body).await,
         }
     }
-}
-
-/// Everything but unreserved characters is encoded, so that any name or folder is one segment of a path.
-fn percent_encode(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
 }
 
 #[cfg(test)]

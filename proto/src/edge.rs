@@ -3,6 +3,7 @@
 //! An agent serves MCP on `POST http://127.0.0.1:<its port>/mcp`, stateless, in every revision.
 
 use crate::ids::WindowId;
+use crate::percent;
 
 /// Header on a call routed to the live window: the term it was routed under, as `generation.seq`.
 ///
@@ -35,7 +36,7 @@ pub const CLIENT_HEADER: &str = "baton-client";
 /// its MCP session, or else its name. Debug sessions belong to it; it opens nothing.
 pub const CALLER_HEADER: &str = "baton-caller";
 
-/// Header that the bridge sends with its client's working directory, in [`to_header`]'s form: its calls belong to the
+/// Header that the bridge sends with its client's working directory, in [`percent`]'s form: its calls belong to the
 /// window that holds it. The edge passes it on to an agent, where relative paths mean that folder first.
 pub const FOLDER_HEADER: &str = "baton-folder";
 
@@ -55,11 +56,11 @@ pub const BOUND_HEADER: &str = "baton-bound";
 /// last, as [`Heard`] writes them. Empty: of none yet.
 pub const HEARD_HEADER: &str = "baton-heard";
 
-/// Header on a forwarded call, in [`to_header`]'s form: a word for this window that stands in the answer, because
+/// Header on a forwarded call, in [`percent`]'s form: a word for this window that stands in the answer, because
 /// several windows are open.
 pub const LABEL_HEADER: &str = "baton-label";
 
-/// Header on a forwarded call, in [`to_header`]'s form: a sentence with which the answer begins, because the client
+/// Header on a forwarded call, in [`percent`]'s form: a sentence with which the answer begins, because the client
 /// has not heard of this window before.
 pub const NOTICE_HEADER: &str = "baton-notice";
 
@@ -86,7 +87,7 @@ pub struct Heard {
 impl Heard {
     /// As [`HEARD_HEADER`] has it.
     pub fn to_header(&self) -> String {
-        format!("{} {} {}", self.id, self.incarnation, to_header(&self.name))
+        format!("{} {} {}", self.id, self.incarnation, percent::encode(&self.name))
     }
 
     /// What [`Heard::to_header`] made.
@@ -96,43 +97,9 @@ impl Heard {
         Some(Self {
             id: next()?.parse().ok()?,
             incarnation: next()?.parse().ok()?,
-            name: from_header(next()?)?,
+            name: percent::decode(next()?)?,
         })
     }
-}
-
-/// A text as a header takes it, and a part of a URL: percent-encoded but for what is plain.
-pub fn to_header(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
-}
-
-/// Undoes [`to_header`], and every other percent-encoding; `None` when what comes out is not text.
-pub fn from_header(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        rest = tail;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-        // Rust's own numbers may have a sign.
-        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return None;
-        }
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        rest = &rest[2..];
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// What a handle in the shape of a UUID stands for.

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use baton_link::trees;
-use baton_proto::edge::{FOLDER_HEADER, NESTED_HEADER, TREE_HEADER, to_header};
+use baton_proto::edge::{FOLDER_HEADER, NESTED_HEADER, TREE_HEADER};
+use baton_proto::percent;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// See the top of the file.
@@ -47,7 +48,7 @@ impl Stand {
     /// What is no text is no window's folder either.
     pub(crate) fn describe(&self, headers: &mut HeaderMap) {
         let mut insert = |name: &'static str, path: &Path| {
-            if let Ok(value) = HeaderValue::from_str(&to_header(&path.to_string_lossy())) {
+            if let Ok(value) = HeaderValue::from_str(&percent::encode(&path.to_string_lossy())) {
                 headers.insert(HeaderName::from_static(name), value);
             }
         };

@@ -6,7 +6,8 @@ use std::time::Duration;
 use baton_link::connection::Connection;
 use baton_link::find::{self, FindError, FindOptions};
 use baton_proto::discovery::Role;
-use baton_proto::edge::{BOUND_HEADER, HEARD_HEADER, to_header};
+use baton_proto::edge::{BOUND_HEADER, HEARD_HEADER};
+use baton_proto::percent;
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response};
@@ -50,7 +51,7 @@ pub(super) struct Incomplete {
 impl Upstream {
     pub(super) fn new(options: Options) -> Self {
         let target = match &options.window {
-            Some(window) => format!("/mcp/windows/{}", to_header(window)),
+            Some(window) => format!("/mcp/windows/{}", percent::encode(window)),
             None => "/mcp".to_owned(),
         };
         let heard = (HeaderName::from_static(HEARD_HEADER), HeaderValue::from_static(""));

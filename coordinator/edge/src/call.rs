@@ -12,8 +12,9 @@ use baton_mcp::message;
 use baton_mcp::revision::Era;
 use baton_proto::edge::{
     BOUND_HEADER, CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, HEARD_HEADER, Heard, LABEL_HEADER,
-    NOTICE_HEADER, to_header,
+    NOTICE_HEADER,
 };
+use baton_proto::percent;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use tokio::time::Instant;
@@ -109,7 +110,7 @@ pub(crate) async fn answer(
         headers.insert(HeaderName::from_static(CALLER_HEADER), caller);
     }
     if let Pin::Folder(stand) = &endpoint.pin {
-        insert(&mut headers, FOLDER_HEADER, &to_header(&stand.folder));
+        insert(&mut headers, FOLDER_HEADER, &percent::encode(&stand.folder));
     }
     let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running });
     await_window(edge, wish).await;
@@ -167,7 +168,7 @@ impl Ear {
     ) -> Result<HeaderMap, ToolFailure> {
         let (mut told, window) = (HeaderMap::new(), &target.window);
         if let Some(label) = heard::label(roster, window) {
-            insert(&mut told, LABEL_HEADER, &to_header(&label));
+            insert(&mut told, LABEL_HEADER, &percent::encode(&label));
         }
         if wish.is_explicit() {
             return Ok(told);
@@ -179,7 +180,7 @@ impl Ear {
         // Whoever follows the live window without knowing it is told where it is.
         let is_told_first = self.follows_live && (self.bridge.is_some() || roster.windows.len() > 1);
         if let Some(notice) = heard::notice(last.as_ref(), window, is_told_first) {
-            insert(&mut told, NOTICE_HEADER, &to_header(&notice));
+            insert(&mut told, NOTICE_HEADER, &percent::encode(&notice));
         }
         Ok(told)
     }
@@ -190,7 +191,7 @@ impl Ear {
             self.note(edge, heard::heard(&target.window), response);
         }
         if let (Some(_), Some(folder)) = (&self.bridge, &target.folder) {
-            insert(response.headers_mut(), BOUND_HEADER, &to_header(folder));
+            insert(response.headers_mut(), BOUND_HEADER, &percent::encode(folder));
         }
     }
 }

@@ -1,7 +1,8 @@
 //! CORE: what the URL of a request asks for: a window, toolsets.
 
 use baton_election::stand::Stand;
-use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, NESTED_HEADER, TREE_HEADER, from_header};
+use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, NESTED_HEADER, TREE_HEADER};
+use baton_proto::percent;
 use http::{HeaderMap, Uri};
 
 use super::route::{Named, Pin};
@@ -19,7 +20,7 @@ impl Endpoint {
     pub(crate) fn from_request(uri: &Uri, headers: &HeaderMap) -> Option<Self> {
         let rest = uri.path().strip_prefix("/mcp")?;
         let text = |name: &str| match headers.get(name) {
-            Some(value) => from_header(value.to_str().ok()?).map(Some),
+            Some(value) => percent::decode(value.to_str().ok()?).map(Some),
             None => Some(None),
         };
         let bound = text(BOUND_HEADER)?;
@@ -29,7 +30,7 @@ impl Endpoint {
         let stand = folder.map(|folder| Stand { folder, tree, is_nested, bound: bound.clone() });
         let pin = match rest.strip_prefix("/windows/") {
             Some(window) => {
-                let text = from_header(window.strip_suffix('/').unwrap_or(window))?;
+                let text = percent::decode(window.strip_suffix('/').unwrap_or(window))?;
                 if text.is_empty() {
                     return None;
                 }

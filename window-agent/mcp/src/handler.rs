@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_proto::edge::{
-    CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, LABEL_HEADER, NOTICE_HEADER, from_header,
+    CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, LABEL_HEADER, NOTICE_HEADER,
 };
+use baton_proto::percent;
 use futures_util::FutureExt;
 use hyper::http::request::Parts;
 use rmcp::model::{
@@ -51,7 +52,7 @@ impl Handler {
         let header = |name: &str| headers.and_then(|headers| headers.get(name)?.to_str().ok());
         let client = header(CLIENT_HEADER);
         let audit = Audit::begin(&self.window.id, definition, request.arguments.as_ref(), client);
-        let text = |name: &str| header(name).and_then(from_header);
+        let text = |name: &str| header(name).and_then(percent::decode);
         let caller = Caller {
             id: header(CALLER_HEADER).map(str::to_owned),
             folder: text(FOLDER_HEADER).map(PathBuf::from),
