@@ -149,13 +149,14 @@ pub(crate) fn find_java(search_path: Option<&OsStr>) -> Option<PathBuf> {
 /// What a program says its version is, when it says one. It is asked once.
 pub fn version_of(program: &Path, args: &[String]) -> Option<String> {
     static KNOWN: Mutex<BTreeMap<PathBuf, Option<String>>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(version) = known.get(program) {
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(version) = known().get(program) {
         return version.clone();
     }
+    // Nobody waits for the lock while it runs; two that ask at once both run it.
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
     let version = process::text_of(program, &args, None).as_deref().and_then(first_version);
-    known.insert(program.to_owned(), version.clone());
+    known().insert(program.to_owned(), version.clone());
     version
 }
 
