@@ -37,7 +37,14 @@ impl Runner {
     /// One for the workspace at `root`; installs nextest if there is none.
     pub(crate) fn new(root: &Path, targets: &'static [&'static str], cache: &Path) -> Result<Self> {
         let program = find(cache)?;
-        Ok(Self { root: root.to_owned(), program, targets, variables: Vec::new(), runs_ignored: false, is_alone: false })
+        Ok(Self {
+            root: root.to_owned(),
+            program,
+            targets,
+            variables: Vec::new(),
+            runs_ignored: false,
+            is_alone: false,
+        })
     }
 
     /// Tests see this variable.

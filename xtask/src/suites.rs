@@ -123,7 +123,8 @@ pub(crate) fn test(wish: &Wish) -> Result<bool> {
             let runner = runners.adapters.clone();
             if has_windows { runner.alone() } else { runner }.run(&filter)
         });
-        let of_windows = windows.map(|windows| windows.join().unwrap_or_else(|_| bail!("the windows panicked")));
+        let of_windows =
+            windows.map(|windows| windows.join().unwrap_or_else(|_| bail!("the windows panicked")));
         (of_adapters, of_windows)
     });
     cases.extend([of_adapters, of_windows].into_iter().flatten().collect::<Result<Vec<_>>>()?.concat());

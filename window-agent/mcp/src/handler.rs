@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_proto::edge::{
-    CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, LABEL_HEADER, NOTICE_HEADER,
-};
+use baton_proto::edge::{CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, LABEL_HEADER, NOTICE_HEADER};
 use baton_proto::percent;
 use futures_util::FutureExt;
 use hyper::http::request::Parts;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use fixtures::{orphan_of, processes_with, python, unique, until_gone};
 use crate::support::standalone::Standalone;
+use fixtures::{orphan_of, processes_with, python, unique, until_gone};
 
 #[tokio::test]
 async fn nothing_outlives_an_agent_that_is_killed() {
