@@ -192,6 +192,7 @@ test('a folder without trust: nothing is debugged, the user is asked, and trust 
     const canary = putCrate(folder);
     const page = await other.open(folder, /live/);
     const client = await connect(other);
+    await page.waitForStatus('live, restricted');
     assert.match(await tooltipOf(page), /Restricted Mode: no debugging and no language servers until you trust this folder\./);
     const refused = await client.call('start_debugging', { configuration_name: 'bill' });
     assert.equal(refused.status, 'error', JSON.stringify(refused));
@@ -214,6 +215,7 @@ test('a folder without trust: nothing is debugged, the user is asked, and trust 
         await client.call('lcp_get_diagnostics', { file_path: 'src/main.rs' });
         return fs.existsSync(canary);
     }, SERVER_MS);
+    await page.waitForStatus('live');
     await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
     const stop = await until('trusted, it is debugged', async () => {
         const answer = await client.call('start_debugging', { configuration_name: 'bill' });

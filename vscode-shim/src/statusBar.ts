@@ -14,9 +14,10 @@ export function showStatus(agent: Agent): vscode.Disposable {
     item.command = 'baton.panel';
     const show = () => {
         const { icon, word } = headline(agent);
-        item.text = `$(${icon}) Baton: ${word}`;
+        const shown = vscode.workspace.isTrusted ? word : vscode.l10n.t('{0}, restricted', word);
+        item.text = `$(${icon}) Baton: ${shown}`;
         item.tooltip = tooltip(agent);
-        item.accessibilityInformation = { label: `Baton: ${word}`, role: 'button' };
+        item.accessibilityInformation = { label: `Baton: ${shown}`, role: 'button' };
         item.backgroundColor = icon === 'error' ? new vscode.ThemeColor('statusBarItem.errorBackground') : undefined;
     };
     show();
