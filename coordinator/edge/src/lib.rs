@@ -260,8 +260,8 @@ impl Edge {
     }
 }
 
-/// Follows the roster for as long as there is one: ends what belongs to windows that are gone, and tells clients
-/// of handovers.
+/// Follows the roster for as long as there is one: ends what belongs to windows and tokens that are gone, and tells
+/// clients of handovers.
 async fn follow(shared: std::sync::Weak<Shared>, mut roster: watch::Receiver<Arc<Roster>>) {
     let mut live: Option<WindowId> = None;
     let mut toolsets: Option<Vec<String>> = None;
@@ -273,6 +273,7 @@ async fn follow(shared: std::sync::Weak<Shared>, mut roster: watch::Receiver<Arc
             return;
         }
         shared.windows.on_roster(&current);
+        shared.streams.end_earlier(current.client_epoch);
         let now_live = current.live_window().map(|(window, _)| window.id.clone());
         let is_handover = now_live.is_some() && now_live != live;
         let is_new_offer = toolsets.as_ref().is_some_and(|before| *before != current.settings.toolsets);

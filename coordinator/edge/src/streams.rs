@@ -19,8 +19,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const TOKENS_MAX: usize = 1024;
 /// Streams on the socket at once, half of the connections there: what the holders of tokens open ends none of these.
 const SOCKET_MAX: usize = 256;
-/// What such a one hears last, when it is owed no answer.
-const CROWDED_OUT: Bytes = Bytes::from_static(b": closed: too many open streams\n\n");
 
 /// All open streams.
 pub(crate) struct Streams {
@@ -33,7 +31,7 @@ pub(crate) struct Streams {
 #[derive(Default)]
 struct Table {
     /// All of them, those of each holder oldest first.
-    open: BTreeMap<Key, oneshot::Sender<Crowded>>,
+    open: BTreeMap<Key, oneshot::Sender<End>>,
     /// The GET stream of each session: a message goes out on one stream only, so a new one ends the old one.
     gets: HashMap<[u8; 16], Key>,
     last_key: u64,
@@ -42,8 +40,24 @@ struct Table {
 /// Whose a stream is, and its own number.
 type Key = (Holder, u64);
 
-/// A newer stream needs the place.
-struct Crowded;
+/// Why a stream ends before its time.
+#[derive(Clone, Copy)]
+enum End {
+    /// A newer one needs the place.
+    Crowded,
+    /// Its token is worth nothing any more.
+    Rotated,
+}
+
+impl End {
+    /// What it hears last, when it is owed no answer.
+    fn farewell(self) -> Bytes {
+        Bytes::from_static(match self {
+            Self::Crowded => b": closed: too many open streams\n\n",
+            Self::Rotated => b": closed: the token was rotated\n\n",
+        })
+    }
+}
 
 /// Texts of one stream.
 pub(crate) struct Script {
@@ -97,21 +111,27 @@ impl Streams {
         }
     }
 
+    /// Ends the streams of tokens that are older than that rotation.
+    pub(crate) fn end_earlier(&self, epoch: u32) {
+        let mut table = self.table();
+        let others = table.open.split_off(&(Holder::Token { epoch }, 0));
+        for earlier in std::mem::replace(&mut table.open, others).into_values() {
+            // It may have ended by itself.
+            let _ = earlier.send(End::Rotated);
+        }
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(
-        self: &Arc<Self>,
-        holder: Holder,
-        session: Option<[u8; 16]>,
-    ) -> (oneshot::Receiver<Crowded>, Place) {
+    fn enter(self: &Arc<Self>, holder: Holder, session: Option<[u8; 16]>) -> (oneshot::Receiver<End>, Place) {
         let (end, ended) = oneshot::channel();
         let mut table = self.table();
         if let Some(oldest) = table.in_the_way_of(holder).and_then(|key| table.open.remove(&key)) {
             tracing::warn!(?holder, "too many client streams; closed the oldest");
             // It may have ended by itself.
-            let _ = oldest.send(Crowded);
+            let _ = oldest.send(End::Crowded);
         }
         table.last_key += 1;
         let key = (holder, table.last_key);
@@ -191,7 +211,7 @@ impl Drop for Place {
 
 struct Open {
     script: Script,
-    ended: oneshot::Receiver<Crowded>,
+    ended: oneshot::Receiver<End>,
     _place: Place,
     keep_alive: Interval,
     changes: watch::Receiver<u64>,
@@ -213,8 +233,8 @@ impl Open {
                 biased;
                 ended = &mut self.ended => {
                     self.is_closed = true;
-                    let closing = if self.script.closing.is_empty() { CROWDED_OUT } else { self.script.closing.clone() };
-                    return ended.is_ok().then_some(closing);
+                    let closing = Some(self.script.closing.clone()).filter(|closing| !closing.is_empty());
+                    return ended.ok().map(|end| closing.unwrap_or_else(|| end.farewell()));
                 }
                 () = self.closing.cancelled() => {
                     self.is_closed = true;
@@ -264,7 +284,7 @@ mod tests {
         let mut first = std::pin::pin!(streams.get(CLIENT, [1; 16]));
         first.next().await;
         let others: Vec<_> = (0..TOKENS_MAX).map(|_| streams.listen(CLIENT, script())).collect();
-        assert_eq!(first.next().await.unwrap(), CROWDED_OUT);
+        assert_eq!(first.next().await.unwrap(), End::Crowded.farewell());
         assert_eq!(first.next().await, None);
         drop(others);
         assert!(streams.table().open.is_empty() && streams.table().gets.is_empty());
@@ -289,6 +309,23 @@ mod tests {
         let _one_more = streams.listen(Holder::Socket, script());
         assert_eq!(bridged.next().await.unwrap(), event(b"3"));
         drop((others, bridges));
+    }
+
+    #[tokio::test]
+    async fn a_rotation_ends_the_streams_of_earlier_tokens() {
+        let streams = Streams::new(CancellationToken::new());
+        let mut bridged = std::pin::pin!(streams.listen(Holder::Socket, script()));
+        let mut earlier = std::pin::pin!(streams.get(CLIENT, [1; 16]));
+        let mut present = std::pin::pin!(streams.get(Holder::Token { epoch: 2 }, [2; 16]));
+        bridged.next().await;
+        earlier.next().await;
+        present.next().await;
+        streams.end_earlier(2);
+        assert_eq!(earlier.next().await.unwrap(), End::Rotated.farewell());
+        assert_eq!(earlier.next().await, None);
+        streams.announce();
+        assert_eq!(bridged.next().await.unwrap(), event(b"2"));
+        assert!(present.next().await.unwrap().starts_with(b"data: {"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,6 +1,8 @@
 //! Sealed session ids: ours never expire, nobody else's are known.
 
-use baton_tests::raw::Request;
+use std::io::{Read as _, Write as _};
+
+use baton_tests::raw::{self, Request};
 use baton_tests::world::World;
 use serde_json::json;
 
@@ -79,4 +81,26 @@ fn the_stateless_revision_has_no_sessions() {
         .with("MCP-Protocol-Version", "2026-07-28")
         .with("Mcp-Method", "tools/list");
     assert_eq!(mismatch.send(world.port()).status, 400, "a header that contradicts the body");
+}
+
+#[test]
+fn t11_a_rotated_token_ends_its_streams() {
+    let target = Target::new();
+    let session = open_session(&target);
+    let get = Request::bare(target.port(), "GET /mcp", &target.client)
+        .with(SESSION, &session)
+        .with("Accept", "text/event-stream")
+        .with("MCP-Protocol-Version", "2025-11-25");
+    let mut stream = raw::connect(target.port());
+    stream.write_all(&get.to_bytes()).expect("the coordinator reads");
+    let mut opening = Vec::new();
+    while !opening.ends_with(b": open\n\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("the stream opens");
+        opening.extend(byte);
+    }
+    target.world.baton_ok(&["token", "--rotate"]);
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).expect("the stream ends");
+    assert!(rest.contains(": closed: the token was rotated"), "{rest:?}");
 }
