@@ -14,7 +14,6 @@ use crate::suites::Suite;
 const VERSION: &str = "0.9.143";
 
 /// A workspace whose tests nextest runs.
-#[derive(Clone)]
 pub(crate) struct Runner {
     root: PathBuf,
     /// cargo, or a cargo-nextest of its own.
@@ -24,8 +23,6 @@ pub(crate) struct Runner {
     variables: Vec<(&'static str, std::ffi::OsString)>,
     /// Tests that are ignored, and no others.
     runs_ignored: bool,
-    /// One test at a time.
-    is_alone: bool,
 }
 
 /// What a person's `cargo test` builds.
@@ -37,14 +34,7 @@ impl Runner {
     /// One for the workspace at `root`; installs nextest if there is none.
     pub(crate) fn new(root: &Path, targets: &'static [&'static str], cache: &Path) -> Result<Self> {
         let program = find(cache)?;
-        Ok(Self {
-            root: root.to_owned(),
-            program,
-            targets,
-            variables: Vec::new(),
-            runs_ignored: false,
-            is_alone: false,
-        })
+        Ok(Self { root: root.to_owned(), program, targets, variables: Vec::new(), runs_ignored: false })
     }
 
     /// Tests see this variable.
@@ -56,11 +46,6 @@ impl Runner {
     /// Runs those tests alone that are ignored.
     pub(crate) fn ignored(self) -> Self {
         Self { runs_ignored: true, ..self }
-    }
-
-    /// Runs one test at a time, because something else runs beside it.
-    pub(crate) fn alone(self) -> Self {
-        Self { is_alone: true, ..self }
     }
 
     fn command(&self, verb: &str) -> Command {
@@ -79,9 +64,6 @@ impl Runner {
         nextest.args(["--no-fail-fast", "--no-tests", "pass", "--filterset", filter]);
         if self.runs_ignored {
             nextest.args(["--run-ignored", "only"]);
-        }
-        if self.is_alone {
-            nextest.args(["--test-threads", "1"]);
         }
         let status =
             nextest.status().with_context(|| format!("{} cannot be started", self.program.display()))?;

@@ -112,22 +112,15 @@ pub(crate) fn test(wish: &Wish) -> Result<bool> {
         say("running the tests");
         cases.extend(runners.usual.run(&filter)?);
     }
-    // After the others: each adapter's test runs a compiler, a debugger and a program, and a browser with three extension
-    // hosts takes half of the machine. Both mostly wait.
-    let adapters = chosen.filter(|suite| suite == Suite::Adapters);
-    let has_windows = chosen.wants(Suite::Windows);
-    let (of_adapters, of_windows) = std::thread::scope(|scope| {
-        let windows = has_windows.then(|| scope.spawn(|| windows::test(&chosen.words)));
-        let of_adapters = adapters.map(|filter| {
-            say("running the tests of the debug adapters");
-            let runner = runners.adapters.clone();
-            if has_windows { runner.alone() } else { runner }.run(&filter)
-        });
-        let of_windows =
-            windows.map(|windows| windows.join().unwrap_or_else(|_| bail!("the windows panicked")));
-        (of_adapters, of_windows)
-    });
-    cases.extend([of_adapters, of_windows].into_iter().flatten().collect::<Result<Vec<_>>>()?.concat());
+    if let Some(filter) = chosen.filter(|suite| suite == Suite::Adapters) {
+        // After the others: each runs a compiler, a debugger and a program.
+        say("running the tests of the debug adapters");
+        cases.extend(runners.adapters.run(&filter)?);
+    }
+    if chosen.wants(Suite::Windows) {
+        // Not beside the others: what takes a browser and three extension hosts takes the machine.
+        cases.extend(windows::test(&chosen.words)?);
+    }
     again(&runners, &mut cases);
     if chosen.words.is_empty() {
         let none: Vec<Case> = chosen.suites.iter().filter_map(|suite| empty(*suite, &cases)).collect();
