@@ -77,6 +77,39 @@ test('a stop of the client shows the line, and takes neither the keyboard nor th
     await idle();
 });
 
+test('what the user types into an editor arrives there, whatever the client debugs meanwhile', async () => {
+    const N_KEYS = 200;
+    const N_RUNS = 20;
+    const notes = path.join(window.folder, 'notes.txt');
+    fs.writeFileSync(notes, '');
+    await window.openFile('notes.txt');
+    await page.locator('.editor-instance .view-line').first().click();
+    await until('the editor has the keyboard', async () => (await keyboard()) === 'editor');
+    let isDebugging = true;
+    const debugging = (async () => {
+        for (let nRuns = 0; nRuns < N_RUNS; nRuns += 1) {
+            const stop = await client.call('start_debugging', { configuration_name: 'orders' });
+            assert.equal(stop.status, 'stopped', JSON.stringify(stop));
+            const { session_id, thread_id } = stop.stop_event_data;
+            const step = await client.call('step_execution', { session_id, thread_id, step_type: 'over' });
+            assert.equal(step.stop_event_data?.line, 7, JSON.stringify(step));
+            await client.call('stop_debugging', { session_id });
+        }
+    })().finally(() => (isDebugging = false));
+    let typed = '';
+    while (isDebugging || typed.length < N_KEYS) {
+        const key = String.fromCharCode(97 + (typed.length % 26));
+        // As fast as a person who types well.
+        await page.keyboard.press(key, { delay: 80 });
+        typed += key;
+    }
+    await debugging;
+    assert.equal(await keyboard(), 'editor');
+    await page.keyboard.press('Control+S');
+    await until('all of it is in the file', () => fs.readFileSync(notes, 'utf8') === typed, SOON_MS, () => `${typed.length} keys: ${fs.readFileSync(notes, 'utf8')}`);
+    await idle();
+});
+
 test('with baton.revealOnStop the stop takes both', async () => {
     await reveal(true);
     await typeElsewhere();

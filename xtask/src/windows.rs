@@ -75,8 +75,18 @@ fn next(left: &Mutex<Vec<File>>) -> Option<File> {
 pub(crate) fn run_alone(case: &Case, with_story: bool) -> Result<Outcome> {
     let file = files()?.into_iter().find(|file| file.name == case.home).context("its file is gone")?;
     let cases = file.run((!with_story).then_some(case.name.as_str()))?;
-    let same = cases.into_iter().find(|again| again.name == case.name).map(|again| again.outcome);
-    Ok(same.unwrap_or_else(|| Outcome::Failed(Failure::new("it was not found again"))))
+    Ok(outcome_of(&case.name, &cases, with_story))
+}
+
+/// What became of a test in another run. `with_story`: all of its file ran, where what surrounds the tests is told only
+/// when it failed.
+fn outcome_of(name: &str, cases: &[Case], with_story: bool) -> Outcome {
+    let same = cases.iter().find(|again| again.name == name);
+    match same {
+        Some(again) => again.outcome.clone(),
+        None if with_story && !cases.is_empty() && !cases.iter().any(Case::has_failed) => Outcome::Passed,
+        None => Outcome::Failed(Failure::new("it was not found again")),
+    }
 }
 
 /// Files and names of the window tests, of those with a plain name, whose title holds `word`.
@@ -388,4 +398,30 @@ fn with_node(script: PathBuf) -> Command {
     }
     program.arg(script);
     program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_surrounds_the_tests_of_a_file_passes_with_all_of_them() {
+        let case = |name: &str, outcome| Case {
+            suite: Suite::Windows,
+            home: "rules".to_owned(),
+            name: name.to_owned(),
+            seconds: 0.0,
+            outcome,
+        };
+        let failed = || Outcome::Failed(Failure::new("left behind"));
+        let (whole, one) = (case("R1", Outcome::Passed), case("R2", failed()));
+        assert_eq!(outcome_of("R1", std::slice::from_ref(&whole), false), Outcome::Passed);
+        assert_eq!(outcome_of("stage.mjs", std::slice::from_ref(&whole), true), Outcome::Passed);
+        for (cases, with_story) in
+            [(vec![whole.clone()], false), (vec![whole.clone(), one], true), (vec![], true)]
+        {
+            assert!(matches!(outcome_of("stage.mjs", &cases, with_story), Outcome::Failed(_)));
+        }
+        assert_eq!(outcome_of("stage.mjs", &[case("stage.mjs", failed()), whole], true), failed());
+    }
 }
