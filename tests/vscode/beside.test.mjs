@@ -85,6 +85,7 @@ test('what the user types into an editor arrives there, whatever the client debu
     await window.openFile('notes.txt');
     await page.locator('.editor-instance .view-line').first().click();
     await until('the editor has the keyboard', async () => (await keyboard()) === 'editor');
+    await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6 });
     let isDebugging = true;
     const debugging = (async () => {
         for (let nRuns = 0; nRuns < N_RUNS; nRuns += 1) {

@@ -2,7 +2,8 @@
 //
 // A `stopped` event makes VS Code bring the window to the front and move the keyboard into the editor. That is right
 // after a step of the user's, and wrong while they type elsewhere and an AI client steps. With `preserveFocusHint` in
-// the event VS Code leaves the focus alone, and shows nothing either: that is asked for by a command afterwards.
+// the event VS Code leaves the focus alone, and shows nothing either: that is asked for by a command afterwards, unless
+// it would open a file over the one that the user may be typing in.
 
 import * as vscode from 'vscode';
 
@@ -19,10 +20,15 @@ export interface DapMessage {
         category?: string;
         output?: string;
         preserveFocusHint?: boolean;
-        stackFrames?: { id: number }[];
+        stackFrames?: StackFrame[];
         exceptionBreakpointFilters?: { filter: string }[];
         supportsExceptionFilterOptions?: boolean;
     };
+}
+
+interface StackFrame {
+    id: number;
+    source?: { path?: string };
 }
 
 export const RESUMES = new Set(['continue', 'next', 'stepIn', 'stepOut', 'stepBack', 'reverseContinue', 'goto', 'restartFrame']);
@@ -76,11 +82,12 @@ export class StopFocus {
             message.body = { ...message.body, preserveFocusHint: true };
             this.isToShow = true;
         } else if (message.type === 'response' && this.isToShow && message.request_seq === this.top) {
-            void this.show(message.body?.stackFrames?.[0]?.id);
+            void this.show(message.body?.stackFrames?.[0]);
         }
     }
 
-    private async show(frame: number | undefined): Promise<void> {
+    private async show(frame: StackFrame | undefined): Promise<void> {
+        this.isToShow = !wouldCover(frame?.source?.path);
         for (const [nShown, pause] of SHOW_AFTER_MS.entries()) {
             await new Promise((resolve) => setTimeout(resolve, pause));
             const item = vscode.debug.activeStackItem;
@@ -88,7 +95,7 @@ export class StopFocus {
             // What the user looks at in another session stays.
             const isElsewhere = shown !== undefined && shown.session.id !== this.session.id;
             // The frame of the stop before can have the same id.
-            const isShown = nShown >= N_SHOWN && shown?.frameId === frame;
+            const isShown = nShown >= N_SHOWN && shown?.frameId === frame?.id;
             if (!this.isToShow || isElsewhere || isShown) {
                 break;
             }
@@ -96,4 +103,12 @@ export class StopFocus {
         }
         this.isToShow = false;
     }
+}
+
+/** Whether a file would be opened over another editor: what is typed there would get lost. */
+function wouldCover(path: string | undefined): boolean {
+    const isOpen = vscode.window.visibleTextEditors.some((editor) => editor.document.uri.fsPath === path);
+    const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+    // Nobody types into a page of VS Code's, as the one of the start.
+    return !isOpen && input !== undefined && !(input instanceof vscode.TabInputWebview);
 }
