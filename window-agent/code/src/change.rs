@@ -19,8 +19,8 @@ use super::rename::Renamed;
 use super::text::Text;
 use super::told::Since;
 use super::types::{Subject, Unsaved};
-use super::write::write_all;
-use super::{CodeIndex, closing, file_error, files, of_another_tree, protected, search, text, told};
+use super::write::{Trace, write_all};
+use super::{CodeIndex, closing, file_error, files, kept, of_another_tree, protected, search, text, told};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::workspace::Workspace;
 use baton_link::trees::is_top;
@@ -42,6 +42,15 @@ pub struct Change {
     pub token: String,
     /// What is not saved in VS Code.
     pub unsaved: Unsaved,
+}
+
+/// All that a client asks for in a file.
+#[derive(Clone, Debug)]
+pub struct Wishes {
+    /// Of one text, which they are all made of at once.
+    pub edits: Vec<Wish>,
+    /// The mark of that text, when the client says it.
+    pub hash: Option<i64>,
 }
 
 /// One edit that a client asks for.
@@ -127,13 +136,14 @@ impl CodeIndex {
         &self,
         workspace: &Workspace,
         given: &str,
-        wishes: Vec<Wish>,
+        wishes: Wishes,
         deadline: Instant,
     ) -> Result<Change, Fault> {
         let subject = self.open(workspace, given, deadline).await?;
         let (path, unsaved) = (subject.snapshot.path, subject.view.unsaved);
         let known = unsaved.clone();
         let made = tokio::task::spawn_blocking(move || {
+            let Wishes { edits: wishes, hash } = wishes;
             let n_wishes = wishes.len();
             let numbered = |number: usize, mut error: Fault| {
                 if n_wishes > 1 {
@@ -143,6 +153,12 @@ impl CodeIndex {
                 error
             };
             file_edit(&path, &known, |text| {
+                if hash.is_some_and(|hash| hash != edits::mark(text.as_str())) {
+                    let message =
+                        format!("{} has changed since it was read; nothing was changed.", path.display());
+                    return Err(Fault::new(Kind::ChangedMeanwhile, message)
+                        .hint("Read the place again, and edit with the hash of that answer."));
+                }
                 let made = wishes
                     .iter()
                     .zip(1..)
@@ -173,8 +189,9 @@ impl CodeIndex {
         }
     }
 
-    /// Changes all files, or none: in VS Code where that is, so that its user can undo it, otherwise on disk.
-    pub async fn write(&self, workspace: &Workspace, change: Change) -> Result<(), Fault> {
+    /// Changes all files, or none: in VS Code where that is, so that its user can undo it, otherwise on disk, where the
+    /// client can.
+    pub async fn write(&self, workspace: &Workspace, change: Change, client: &str) -> Result<(), Fault> {
         let Change { plan, unsaved, .. } = change;
         self.ensure_unprotected(workspace, &plan)?;
         let is_made = match &self.inner.editor {
@@ -183,10 +200,11 @@ impl CodeIndex {
         };
         if !is_made {
             let (ledger, folders) = (self.inner.ledger.clone(), folders_of(workspace));
+            let client = kept::client(client);
             let made = tokio::task::spawn_blocking(move || {
                 let turn = ledger.turn(&folders, TURN_LIMIT)?;
                 let news = turn.undo_left();
-                Ok((news, write_all(&plan, &turn)))
+                Ok((news, write_all(&plan, &turn, Trace::Of(&client))))
             });
             let (news, made) = made.await.map_err(|_| closing())??;
             self.add_news(news);
@@ -198,9 +216,12 @@ impl CodeIndex {
     /// Takes back what an agent that was killed in the middle of a change left in the window's folders.
     pub async fn undo_left(&self, workspace: &Workspace) {
         let (ledger, folders) = (self.inner.ledger.clone(), folders_of(workspace));
-        let undone = tokio::task::spawn_blocking(move || match ledger.has_any() {
-            true => ledger.turn(&folders, START_LIMIT).map(|turn| turn.undo_left()),
-            false => Ok(Vec::new()),
+        let undone = tokio::task::spawn_blocking(move || {
+            ledger.clean();
+            match ledger.has_any() {
+                true => ledger.turn(&folders, START_LIMIT).map(|turn| turn.undo_left()),
+                false => Ok(Vec::new()),
+            }
         });
         match undone.await {
             Ok(Ok(news)) => self.add_news(news),
@@ -218,12 +239,12 @@ impl CodeIndex {
         (!news.is_empty()).then(|| news.join(" "))
     }
 
-    fn add_news(&self, news: Vec<String>) {
+    pub(super) fn add_news(&self, news: Vec<String>) {
         self.inner.news.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
     }
 }
 
-fn folders_of(workspace: &Workspace) -> Vec<PathBuf> {
+pub(super) fn folders_of(workspace: &Workspace) -> Vec<PathBuf> {
     workspace.folders().iter().map(|folder| folder.path.clone()).collect()
 }
 
@@ -403,7 +424,7 @@ fn follow_links(steps: &mut Vec<Step>) {
 }
 
 /// Whether a path is in one of the folders, whatever links lead there.
-fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
+pub(super) fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
     let is_in = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
     // What is not there yet will be in the first folder above it that is.
     let real = path.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok());
