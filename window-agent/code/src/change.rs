@@ -5,12 +5,11 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use ignore::WalkBuilder;
 use serde_json::{Value, json};
 
 use super::aim::Target;
 use super::edits::{self, EditProblem, OnExisting, Replacement, Step};
-use super::files::FileError;
+use super::files::{FileError, MAX_MOVED, files_below};
 use super::journal::{START_LIMIT, TURN_LIMIT};
 use super::lsp::Position;
 use super::plan::{self, FileEdit, Found, Plan};
@@ -23,10 +22,6 @@ use super::write::{Trace, write_all};
 use super::{CodeIndex, closing, file_error, files, kept, of_another_tree, protected, search, text, told};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::workspace::Workspace;
-use baton_link::trees::is_top;
-
-/// Files that a folder takes along: all of them are named in a preview.
-pub(crate) const MAX_MOVED: usize = 1_000;
 
 /// Places of a text that is not unique, which are told.
 const MAX_FOUND: usize = 10;
@@ -443,26 +438,6 @@ fn look(path: &Path, unsaved: &Unsaved) -> Result<Found, Fault> {
     Ok(Found::File(unsaved.find(path).map_or(snapshot.text, |unsaved| unsaved.text.clone()), storage))
 }
 
-/// All files in a folder, whatever is ignored otherwise: they go where it goes.
-pub(crate) fn files_below(folder: &Path, n_max: usize) -> Result<Vec<PathBuf>, Fault> {
-    let mut files = Vec::new();
-    for entry in WalkBuilder::new(folder).standard_filters(false).build().flatten() {
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        if is_folder && is_top(entry.path()) {
-            let (folder, top) = (folder.display(), entry.path().display());
-            let message = format!("{folder} holds another tree, {top}; nothing was changed.");
-            return Err(Fault::new(Kind::UnsupportedEdit, message).hint("Move the folder by hand."));
-        }
-        files.extend((!is_folder).then(|| entry.into_path()));
-        if files.len() > n_max {
-            let message = format!("{} holds more than {n_max} files; nothing was changed.", folder.display());
-            return Err(Fault::new(Kind::UnsupportedEdit, message).hint("Move the folder by hand."));
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 fn file_edit(
     path: &Path,
     unsaved: &Unsaved,
@@ -551,19 +526,4 @@ fn edit_error(problem: EditProblem) -> Fault {
     let mut chars = text.chars();
     let sentence: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
     Fault::new(kind, format!("{sentence}; nothing was changed.")).hint(hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_with_another_tree_in_it_is_not_moved() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("a/b")).unwrap();
-        std::fs::write(folder.path().join("a/x"), "").unwrap();
-        assert_eq!(files_below(folder.path(), 9).unwrap(), [folder.path().join("a/x")]);
-        std::fs::write(folder.path().join("a/b/.git"), "").unwrap();
-        assert_eq!(files_below(folder.path(), 9).unwrap_err().kind, Kind::UnsupportedEdit);
-    }
 }

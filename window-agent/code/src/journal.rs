@@ -67,7 +67,7 @@ impl Ledger {
     /// Removes what cannot be undone any longer.
     pub(crate) fn clean(&self) {
         if let Some(folder) = &self.folder {
-            kept::clean(&undo_folder(folder), 0);
+            kept::clean(&undo_folder(folder));
         }
     }
 
@@ -151,17 +151,17 @@ impl Turn {
         Some(sentence)
     }
 
-    /// The last change of a client that is about these places, and how many there are before it.
+    /// The last change of a client that is about these places.
     pub(crate) fn last_of(
         &self,
         client: &str,
         mut is_here: impl FnMut(&Path) -> bool,
-    ) -> Option<(PathBuf, Record, usize)> {
+    ) -> Option<(PathBuf, Record)> {
         let folder = undo_folder(self.folder.as_deref()?);
         let mut own =
             kept::of_client(&folder, client).filter(|(_, record)| record.places().all(&mut is_here));
         let (entry, record) = own.next()?;
-        Some((entry.path, record, own.count()))
+        Some((entry.path, record))
     }
 
     /// Begins a change.
@@ -471,7 +471,13 @@ fn is_own(stages: &[PathBuf], path: &Path) -> bool {
 fn tidy(acts: Vec<Act>, kept: Option<PathBuf>) -> Vec<String> {
     for act in &acts {
         let done = match act {
-            Act::Kept { own, to } => gone(std::fs::rename(own, to)),
+            Act::Kept { own, to } => {
+                let named = gone(std::fs::rename(own, to));
+                if let Some(folder) = to.parent() {
+                    kept::clean(folder);
+                }
+                named
+            }
             Act::Undone(path) => gone(std::fs::remove_file(path)),
             _ => Ok(()),
         };

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::change::{MAX_MOVED, files_below};
+use super::files::{MAX_MOVED, files_below};
 use super::journal::{hash, private};
 use super::plan::{FileEdit, FolderMove, Plan};
 use super::text::{self, Storage, Text};
@@ -21,6 +21,8 @@ use super::text::{self, Storage, Text};
 const KEPT: Duration = Duration::from_hours(24);
 /// All that is kept of all clients; the oldest goes first.
 const MAX_ALL_LEN: u64 = 64 * 1024 * 1024;
+/// Changes that are kept of all clients: their names are looked through with each change.
+pub(crate) const MAX_CHANGES: usize = 1_000;
 /// Of one change: a larger one is made, and cannot be undone.
 const MAX_LEN: usize = 16 * 1024 * 1024;
 /// What a file begins with that is of this version.
@@ -69,6 +71,8 @@ pub(crate) struct Entry {
     /// Milliseconds since 1970; each one's is larger than those before.
     stamp: u128,
     client: String,
+    /// Bytes.
+    len: u64,
     pub path: PathBuf,
 }
 
@@ -301,10 +305,10 @@ fn folders_then(folders: &[FolderMove], path: &Path) -> PathBuf {
 /// What is kept, the oldest first.
 fn entries(folder: &Path) -> Vec<Entry> {
     let entry = |path: PathBuf| {
-        let (stamp, rest) = path.file_stem()?.to_str()?.split_once('-')?;
-        let (client, _) = rest.split_once('-')?;
-        let (stamp, client) = (stamp.parse().ok()?, client.to_owned());
-        Some(Entry { stamp, client, path })
+        let mut parts = path.file_stem()?.to_str()?.splitn(4, '-');
+        let (stamp, client, len) = (parts.next()?.parse().ok()?, parts.next()?.to_owned(), parts.next()?);
+        let len = len.parse().ok()?;
+        Some(Entry { stamp, client, len, path })
     };
     let all = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let all = all.filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
@@ -318,7 +322,7 @@ fn now() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Makes room for a change, and gives its bytes and where they belong.
+/// What is written of a change, and where it belongs.
 pub(crate) fn prepare(
     folder: &Path,
     client: &str,
@@ -327,10 +331,10 @@ pub(crate) fn prepare(
 ) -> io::Result<(Vec<u8>, PathBuf)> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let bytes = record.encode();
-    clean(folder, bytes.len() as u64);
+    let len = bytes.len();
     let after_last = entries(folder).last().map_or(0, |entry| entry.stamp + 1);
     let stamp = now().as_millis().max(after_last);
-    Ok((bytes, folder.join(format!("{stamp:020}-{client}-{id}.{EXTENSION}"))))
+    Ok((bytes, folder.join(format!("{stamp:020}-{client}-{len}-{id}.{EXTENSION}"))))
 }
 
 /// Writes what nobody else reads.
@@ -338,13 +342,14 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     private().write(true).create_new(true).open(path)?.write_all(bytes)
 }
 
-/// Removes what is older than a day, and the oldest of what is too much. `n_more`: bytes that come.
-pub(crate) fn clean(folder: &Path, n_more: u64) {
+/// Removes what is older than a day, and the oldest of what is too much.
+pub(crate) fn clean(folder: &Path) {
     let since = now().saturating_sub(KEPT).as_millis();
-    let mut len = n_more;
+    let (mut len, mut n_changes) = (0, 0);
     for entry in entries(folder).into_iter().rev() {
-        len += std::fs::metadata(&entry.path).map_or(0, |metadata| metadata.len());
-        if entry.stamp < since || len > MAX_ALL_LEN {
+        len += entry.len;
+        n_changes += 1;
+        if entry.stamp < since || len > MAX_ALL_LEN || n_changes > MAX_CHANGES {
             let _ = std::fs::remove_file(&entry.path);
         }
     }
@@ -395,8 +400,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("undo");
         let keep = |stamp: Duration, len: u64| {
-            let path = folder.join(format!("{:020}-{}-x.undo", stamp.as_millis(), client("one")));
-            std::fs::File::create(path).unwrap().set_len(len).unwrap();
+            let path = folder.join(format!("{:020}-{}-{len}-x.undo", stamp.as_millis(), client("one")));
+            std::fs::write(path, "").unwrap();
         };
         let stamps = || -> Vec<u128> { entries(&folder).into_iter().map(|entry| entry.stamp).collect() };
         let record = Record { made: vec!["/m".into()], ..Record::default() };
@@ -406,7 +411,7 @@ mod tests {
         assert_eq!((mode(&folder), mode(&first)), (0o700, 0o600));
         assert_eq!(of_client(&folder, &client("two")).count(), 0);
         let found: Vec<Record> = of_client(&folder, &client("one")).map(|(_, record)| record).collect();
-        assert_eq!(found, [record.clone()]);
+        assert_eq!(found, std::slice::from_ref(&record));
         std::fs::remove_file(&first).unwrap();
 
         let hour = Duration::from_hours(1);
@@ -414,10 +419,16 @@ mod tests {
         keep(now() - 23 * hour, MAX_ALL_LEN / 2);
         keep(now() - hour, MAX_ALL_LEN / 2);
         let all = stamps();
-        clean(&folder, 0);
+        clean(&folder);
         assert_eq!(stamps(), all[1..]);
-        clean(&folder, 1);
-        assert_eq!(stamps(), all[2..]);
+        keep(now() - hour / 2, 1);
+        clean(&folder);
+        assert_eq!(stamps()[..1], all[2..]);
+        (0..)
+            .take(MAX_CHANGES)
+            .for_each(|number| keep(now() - hour / 4 + number * Duration::from_millis(1), 1));
+        clean(&folder);
+        assert_eq!(stamps().len(), MAX_CHANGES);
         // A clock that went backwards.
         keep(now() + hour, 1);
         let (_, next) = prepare(&folder, &client("one"), "id", &record).unwrap();

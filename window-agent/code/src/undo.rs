@@ -14,30 +14,20 @@ use baton_agent_base::workspace::Workspace;
 /// Files that a refusal names.
 const MAX_NAMED: usize = 5;
 
-/// A change that is undone.
-#[derive(Clone, Debug)]
-pub struct Undone {
-    /// What was done for it.
-    pub plan: Plan,
-    /// Changes of the client before that one, which can be undone as well.
-    pub n_left: usize,
-}
-
 impl CodeIndex {
-    /// Undoes the last change that the client made in the window's folders.
-    pub async fn undo(&self, workspace: &Workspace, client: &str) -> Result<Undone, Fault> {
+    /// Undoes the last change that the client made in the window's folders, and tells what was done for it.
+    pub async fn undo(&self, workspace: &Workspace, client: &str) -> Result<Plan, Fault> {
         if self.inner.editor.is_some() {
             let message = "Changes in this window are VS Code's to undo.";
-            return Err(Fault::new(Kind::Unsupported, message).hint(
-                "Ask the user to undo it in the editor, or change the text back with lcp_apply_edit.",
-            ));
+            return Err(Fault::new(Kind::Unsupported, message)
+                .hint("Ask the user to undo it in the editor, or edit the files once more."));
         }
         let (index, workspace, client) = (self.clone(), workspace.clone(), kept::client(client));
         let undone = tokio::task::spawn_blocking(move || index.undo_now(&workspace, &client));
         undone.await.map_err(|_| closing())?
     }
 
-    fn undo_now(&self, workspace: &Workspace, client: &str) -> Result<Undone, Fault> {
+    fn undo_now(&self, workspace: &Workspace, client: &str) -> Result<Plan, Fault> {
         let folders = folders_of(workspace);
         let turn = self.inner.ledger.turn(&folders, TURN_LIMIT)?;
         self.add_news(turn.undo_left());
@@ -53,8 +43,8 @@ pub(crate) fn undo_last(
     client: &str,
     is_here: impl FnMut(&Path) -> bool,
     ensure: impl FnOnce(&Plan) -> Result<(), Fault>,
-) -> Result<Undone, Fault> {
-    let (place, record, n_left) = turn.last_of(client, is_here).ok_or_else(nothing)?;
+) -> Result<Plan, Fault> {
+    let (place, record) = turn.last_of(client, is_here).ok_or_else(nothing)?;
     if !record.gap.is_empty() {
         let message = format!("The last change cannot be undone: {}.", record.gap);
         return Err(Fault::new(Kind::Unsupported, message).hint("Change the files back by hand."));
@@ -63,7 +53,7 @@ pub(crate) fn undo_last(
     ensure(&plan)?;
     write_all(&plan, turn, Trace::Undo(&place))?;
     record.finish();
-    Ok(Undone { plan, n_left })
+    Ok(plan)
 }
 
 fn nothing() -> Fault {
@@ -80,5 +70,5 @@ fn changed_since(changed: &[PathBuf]) -> Fault {
     let have = if changed.len() == 1 { "has" } else { "have" };
     let message = format!("{} {have} changed since; nothing was undone.", names.join(", "));
     Fault::new(Kind::ChangedMeanwhile, message)
-        .hint("Keep what is there, or change it back with lcp_apply_edit; no earlier change can be undone before it.")
+        .hint("Edit what is there now; no earlier change can be undone before it.")
 }

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
 
-use super::change::files_below;
+use super::files::files_below;
 use super::journal::{Fresh, Journal, Turn, hash};
 use super::kept::Record;
 use super::plan::{FileEdit, Plan};
@@ -291,13 +291,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::change::MAX_MOVED;
     use crate::edits::{EditProblem, OnExisting, Step};
+    use crate::files::MAX_MOVED;
     use crate::journal::{Ledger, TURN_LIMIT, failpoint};
     use crate::lsp::{Position, Range, TextEdit};
     use crate::plan::{self, FolderMove, Found};
     use crate::text::{Encoding, Storage, Text};
-    use crate::undo::{Undone, undo_last};
+    use crate::undo::undo_last;
 
     fn folder() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
@@ -426,7 +426,7 @@ mod tests {
         check_cut_off(true);
     }
 
-    fn undo(turn: &Turn) -> Result<Undone, Fault> {
+    fn undo(turn: &Turn) -> Result<Plan, Fault> {
         undo_last(turn, "client", |_| true, |_| Ok(()))
     }
 

@@ -332,9 +332,9 @@ async fn apply_edit(
 }
 
 async fn undo(window: &Window, folders: &[PathBuf], client: &str) -> Result<Rendered, Fault> {
-    let undone = window.code.undo(&window.workspace(), client).await?;
-    let more = json!({"n_left": undone.n_left, "note": "Your last change is undone."});
-    Ok(marked(render::changes(&undone.plan, folders, 0, more), &undone.plan))
+    let plan = window.code.undo(&window.workspace(), client).await?;
+    let more = json!({"note": "Your last change is undone."});
+    Ok(marked(render::changes(&plan, folders, 0, more), &plan))
 }
 
 /// With the hash of the text of the one file that has another now, for the next edit of it.

@@ -9,8 +9,8 @@ use arbitrary::{Result, Unstructured};
 
 use super::edits::{apply_plainly, edit};
 use super::scratch::Scratch;
-use crate::change::{MAX_MOVED, files_below};
 use crate::edits::{EditProblem, OnExisting, Step};
+use crate::files::{MAX_MOVED, files_below};
 use crate::journal::{Ledger, TURN_LIMIT};
 use crate::lsp::TextEdit;
 use crate::plan::{FileEdit, Found, Plan, plan};

@@ -379,10 +379,7 @@ fn undo() -> Sketch {
         effect: Effect::Destroys,
         waits: false,
         input: taken::<Nothing>(),
-        output: told(
-            list_of(changed_file(), &["file"]),
-            json!({"n_left": {"type": "integer"}, "hash": {"type": "integer"}}),
-        ),
+        output: told(list_of(changed_file(), &["file"]), json!({"hash": {"type": "integer"}})),
     }
 }
 
