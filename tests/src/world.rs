@@ -50,6 +50,8 @@ pub struct WindowOptions {
     pub full_disk: bool,
     /// Folder to open; a copy of the fixture project of the window's name otherwise.
     pub folder: Option<PathBuf>,
+    /// What the window calls itself, where several have one name; otherwise the name that the test has for it.
+    pub title: Option<String>,
 }
 
 /// What a command of ours printed, and how it ended.
