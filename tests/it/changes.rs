@@ -1,5 +1,7 @@
 //! Changes of files through the stable URL: agents that are killed in the middle of one, several agents and other
-//! programs on the same files.
+//! programs on the same files, what a client takes back, and what cannot be written.
+
+mod undo;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -7,7 +7,7 @@ use baton_tests::world::{WindowOptions, World, find, live_name};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 10] = [
     "lcp_apply_edit",
     "lcp_code_action",
     "lcp_complete",
@@ -17,6 +17,7 @@ const TOOLS: [&str; 9] = [
     "lcp_navigate",
     "lcp_read_symbol",
     "lcp_rename",
+    "lcp_undo",
 ];
 
 /// Two windows, each with a `shop.py` of its own.

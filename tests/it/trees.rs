@@ -347,3 +347,25 @@ fn a_client_hears_of_another_window_before_anything_is_done_there() {
         client.close();
     }
 }
+
+#[test]
+fn a_look_at_anothers_program_does_not_make_it_the_clients_own() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let mut one = Bridge::start(&world, &world.folder("shop"), &[]);
+    let mut other = Bridge::start(&world, &world.folder("shop"), &[]);
+    let launch = json!({ "action": "launch", "program": "main.py", "stop_on_entry": true, "timeout": 60 });
+    let session = one.call("debug", launch).content["snapshot"]["id"].clone();
+    let look = json!({ "action": "stack_trace", "session": session });
+    let place = one.call("debug", look.clone()).text;
+    assert!(place.contains("main.py:"), "{place}");
+    assert_eq!(other.call("debug", look.clone()).text, place, "by its handle anybody may look");
+    let evaluate = json!({ "action": "evaluate", "expression": "1" });
+    for act in [json!({ "action": "step_over" }), evaluate, json!({ "action": "terminate" })] {
+        let refused = other.call("debug", act.clone());
+        assert_eq!(refused.code(), "which_session", "{act}: {refused:?}");
+    }
+    assert_eq!(one.call("debug", look).text, place, "it has not moved");
+    assert_eq!(one.code("debug", json!({ "action": "terminate" })), "");
+}

@@ -24,6 +24,8 @@ pub struct Shown {
     pub content: Value,
     /// Name of the window that answered; empty when the edge did.
     pub window: String,
+    /// Its id.
+    pub window_id: String,
 }
 
 impl Bridge {
@@ -56,11 +58,24 @@ impl Bridge {
         self.call(tool, arguments).code().to_owned()
     }
 
+    /// Calls a tool, and cancels the call before there is an answer.
+    pub fn call_and_cancel(&mut self, tool: &str, arguments: Value) {
+        self.n_calls += 1;
+        let (id, params) = (self.n_calls, json!({ "name": tool, "arguments": arguments }));
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
+        let params = json!({ "requestId": id });
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
+    }
+
+    fn send(&mut self, message: &Value) {
+        let input = self.child.stdin.as_mut().expect("standard input is piped");
+        writeln!(input, "{message}").expect("it reads");
+    }
+
     fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.n_calls += 1;
         let message = json!({ "jsonrpc": "2.0", "id": self.n_calls, "method": method, "params": params });
-        let input = self.child.stdin.as_mut().expect("standard input is piped");
-        writeln!(input, "{message}").expect("it reads");
+        self.send(&message);
         loop {
             let mut line = String::new();
             let n_read = self.answers.read_line(&mut line).expect("it writes text");
@@ -83,7 +98,14 @@ impl Shown {
             text: texts.join("\n"),
             content: crate::client::content_of(result).clone(),
             window: result["_meta"]["baton/window"]["name"].as_str().unwrap_or_default().to_owned(),
+            window_id: result["_meta"]["baton/window"]["id"].as_str().unwrap_or_default().to_owned(),
         }
+    }
+
+    /// Of a call of which nobody knows whether it was made.
+    pub fn unknown(why: &str) -> Self {
+        let (window, window_id) = Default::default();
+        Self { text: why.to_owned(), content: json!({ "code": "outcome_unknown" }), window, window_id }
     }
 
     /// Its error code; empty when it tells of none.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::place;
 use crate::world::World;
 
-/// Longest wait for an answer: longer than any tool of ours waits by default.
+/// Longest wait for an answer, unless a test has less: longer than any tool of ours waits by default.
 const PATIENCE: Duration = Duration::from_secs(45);
 
 /// Which official client.
@@ -70,6 +70,8 @@ pub struct Client {
     answers: HashMap<u64, Result<Value, String>>,
     events: VecDeque<(Instant, Value)>,
     next_id: u64,
+    /// Longest wait for an answer.
+    pub patience: Duration,
     /// Revision, server name and instructions, as the client reports them.
     pub ready: Value,
 }
@@ -119,7 +121,8 @@ impl Client {
             }
         });
         let (answers, events) = (HashMap::new(), VecDeque::new());
-        let mut client = Self { child, commands, lines, answers, events, next_id: 1, ready: Value::Null };
+        let (next_id, patience, ready) = (1, PATIENCE, Value::Null);
+        let mut client = Self { child, commands, lines, answers, events, next_id, patience, ready };
         let deadline = Instant::now() + PATIENCE;
         while client.ready.is_null() {
             assert!(client.pump(deadline), "the client did not connect");
@@ -171,12 +174,17 @@ impl Client {
 
     /// Cancels a call.
     pub fn cancel(&mut self, call: Pending) {
-        self.command(json!({ "do": "cancel", "of": call.0 })).expect("the client can cancel");
+        self.try_cancel(call).expect("the client can cancel");
+    }
+
+    /// The same, where the connection may be gone.
+    pub fn try_cancel(&mut self, call: Pending) -> Result<Value, String> {
+        self.command(json!({ "do": "cancel", "of": call.0 }))
     }
 
     /// Waits for the answer to a call.
     pub fn wait(&mut self, call: Pending) -> Result<Value, String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.patience;
         loop {
             if let Some(answer) = self.answers.remove(&call.0) {
                 return answer;

@@ -5,6 +5,7 @@
 //! | [`world`] | one coordinator and its windows as real processes, ended and accounted for |
 //! | [`bridge`] | `baton stdio`, spoken to by hand |
 //! | [`client`] | an official MCP client, driven line by line |
+//! | [`edits`] | clients that edit and undo, beside a model of the files |
 //! | [`raw`] | HTTP written byte by byte, for requests that no client would send |
 //! | [`elder`] | a window of protocol 1 |
 //! | [`story`] | the main job as a client does it |
@@ -14,6 +15,7 @@
 
 pub mod bridge;
 pub mod client;
+pub mod edits;
 pub mod elder;
 pub mod place;
 pub mod process;

@@ -50,6 +50,8 @@ pub struct WindowOptions {
     pub full_disk: bool,
     /// Folder to open; a copy of the fixture project of the window's name otherwise.
     pub folder: Option<PathBuf>,
+    /// What the window calls itself, where several have one name; otherwise the name that the test has for it.
+    pub title: Option<String>,
 }
 
 /// What a command of ours printed, and how it ended.
@@ -311,9 +313,17 @@ impl Drop for World {
 /// A process that was started with [`WindowOptions::full_disk`] or [`World::baton_without_space`], or by one that was,
 /// can write again.
 pub fn space_again(pid: u32) {
+    set_space(pid, None);
+}
+
+/// The same, as far as no file gets longer than so many bytes.
+pub fn space_for(pid: u32, n_bytes: u64) {
+    set_space(pid, Some(n_bytes));
+}
+
+fn set_space(pid: u32, current: Option<u64>) {
     let pid = Pid::from_raw(i32::try_from(pid).expect("a process id")).expect("a process id");
-    let before =
-        rustix::process::prlimit(Some(pid), Resource::Fsize, Rlimit { current: None, maximum: None });
+    let before = rustix::process::prlimit(Some(pid), Resource::Fsize, Rlimit { current, maximum: None });
     before.expect("a process of ours takes a limit");
 }
 

@@ -14,6 +14,11 @@ use crate::windows::Windows;
 pub(crate) const FILE: &str = "who.py";
 /// Where a program notes that it ran.
 const RAN: &str = "ran.txt";
+/// A program that is held in the debugger, and where it notes each line that it comes to.
+pub(crate) const HELD: &str = "hold.py";
+const MOVES: &str = "held.txt";
+/// Lines of it: more than anybody steps.
+const N_LINES: usize = 300;
 
 /// How a folder came to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,8 +33,9 @@ enum Kind {
     Submodule,
 }
 
-/// All folders, the outer ones first: name, path below the projects, kind.
-const PLACES: [(&str, &str, Kind); 12] = [
+/// All folders, the outer ones first: name, path below the projects, kind. The last part of a path is what its window is
+/// called, so two are called `shop`.
+const PLACES: [(&str, &str, Kind); 13] = [
     ("weather", "weather", Kind::Repository),
     ("shop", "shop", Kind::Repository),
     ("src", "shop/src", Kind::Folder),
@@ -42,7 +48,13 @@ const PLACES: [(&str, &str, Kind); 12] = [
     ("one", "work/one", Kind::Repository),
     ("two", "work/two", Kind::Repository),
     ("one-tree", "work/one/tree", Kind::Worktree("work/one")),
+    ("twin", "others/shop", Kind::Repository),
 ];
+
+/// What the window on a folder is called.
+pub(crate) fn title(name: &str) -> &str {
+    if name == "twin" { "shop" } else { name }
+}
 
 /// What a folder should hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +68,8 @@ pub(crate) struct Forest {
     projects: PathBuf,
     /// By the name of the folder; those that are there.
     expected: BTreeMap<&'static str, Content>,
+    /// How much each one's held programs have noted.
+    n_moves: BTreeMap<&'static str, usize>,
     n_saves: u64,
     n_branches: u64,
     /// What git said since a folder came or went.
@@ -74,7 +88,8 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 impl Forest {
     pub(crate) fn new(projects: &Path) -> Self {
         let (projects, expected, tops) = (projects.to_owned(), BTreeMap::new(), RefCell::default());
-        let mut forest = Self { projects, expected, n_saves: 0, n_branches: 0, tops };
+        let n_moves = BTreeMap::new();
+        let mut forest = Self { projects, expected, n_moves, n_saves: 0, n_branches: 0, tops };
         for (name, ..) in PLACES {
             forest.make(name);
         }
@@ -128,12 +143,16 @@ impl Forest {
         }
         let program = "import os\nhere = os.path.dirname(os.path.abspath(__file__))\n\
                        open(os.path.join(here, \"ran.txt\"), \"a\").write(\"x\")\n";
+        let held = "import os, sys\nhere = os.path.dirname(os.path.abspath(__file__))\n\n\ndef step():\n    \
+                    open(os.path.join(here, \"held.txt\"), \"a\").write(sys.argv[1] + \"\\n\")\n\n\n";
+        let held = format!("{held}{}", "step()\n".repeat(N_LINES));
         let launch = format!(
             "{{\"configurations\":[{{\"name\":\"run {name}\",\"type\":\"debugpy\",\"request\":\"launch\",\
              \"program\":\"${{workspaceFolder}}/run.py\"}}]}}"
         );
         fs::create_dir_all(path.join(".vscode")).expect("a folder is made");
         fs::write(path.join("run.py"), program).expect("a file is written");
+        fs::write(path.join(HELD), held).expect("a file is written");
         fs::write(path.join(".vscode/launch.json"), launch).expect("a file is written");
         if *kind == Kind::Repository {
             git(&path, &["init", "-q"]);
@@ -144,6 +163,8 @@ impl Forest {
         let text = format!("# {name}\nMARK = 0\n");
         fs::write(path.join(FILE), &text).expect("a file is written");
         let _ = fs::remove_file(path.join(RAN));
+        let _ = fs::remove_file(path.join(MOVES));
+        self.n_moves.remove(name);
         self.expected.insert(name, Content { text, n_runs: 0 });
     }
 
@@ -187,6 +208,18 @@ impl Forest {
         fs::write(self.path(name).join(FILE), &text).expect("a file is written");
         self.expected.get_mut(name).expect("it is there").text = text;
         format!("{name} is saved")
+    }
+
+    /// Lines that held programs came to since this was asked last: the folder and the number of each.
+    pub(crate) fn moves(&mut self) -> Vec<(&'static str, u64)> {
+        let mut moves = Vec::new();
+        for (name, ..) in PLACES {
+            let text = fs::read_to_string(self.path(name).join(MOVES)).unwrap_or_default();
+            let n_known = self.n_moves.entry(name).or_default();
+            moves.extend(text.lines().skip(*n_known).filter_map(|line| Some((name, line.parse().ok()?))));
+            *n_known = text.lines().count();
+        }
+        moves
     }
 
     /// The folders that are not as they should be; what they are now is what they should be from here on.

@@ -6,9 +6,11 @@
 //! | `forest` | the folders, which tree git says they are of, and what should be in their files |
 //! | `windows` | which windows are open, and what happens to them |
 //! | `speaker` | a client, what it means, and what it heard |
+//! | `held` | the programs that clients hold in the debugger |
 //! | `rules` | what must hold of an answer |
 
 mod forest;
+mod held;
 mod rules;
 mod speaker;
 mod windows;
@@ -20,6 +22,8 @@ use clap::Parser;
 use fastrand::Rng;
 
 use forest::Forest;
+use held::Programs;
+use rules::{Known, Late};
 use speaker::{Act, Speaker};
 use windows::Windows;
 
@@ -50,6 +54,8 @@ struct Counts {
     answered: u64,
     refused: u64,
     unknown: u64,
+    cancelled: u64,
+    lost: u64,
     disturbances: u64,
 }
 
@@ -60,9 +66,10 @@ fn main() -> ExitCode {
     let mut story = Vec::new();
     let mut counts = Counts::default();
     let found = search(&options, until, &mut story, &mut counts);
-    let Counts { calls, answered, refused, unknown, disturbances } = counts;
+    let Counts { calls, answered, refused, unknown, cancelled, lost, disturbances } = counts;
     println!(
-        "seed {}: {calls} calls ({answered} answered, {refused} refused, {unknown} unknown), {disturbances} disturbances",
+        "seed {}: {calls} calls ({answered} answered, {refused} refused, {unknown} unknown, {cancelled} cancelled), \
+         {lost} clients lost, {disturbances} disturbances",
         options.seed
     );
     match found {
@@ -92,6 +99,7 @@ fn search(
     windows.open(&forest, "shop");
     windows.open(&forest, "weather");
     let mut speakers = Speaker::first(&windows, &forest);
+    let (mut programs, mut late) = (Programs::default(), Vec::new());
     while Instant::now() < until && counts.calls < options.calls {
         let mut tell = |line: String| {
             if options.is_verbose {
@@ -108,14 +116,31 @@ fn search(
             }
             tell(done);
         }
-        if rng.u32(..60) == 0 {
-            let idx = rng.usize(..speakers.len());
+        if let Some(done) = windows.revive(&forest) {
+            tell(done);
+        }
+        let lost = speakers.iter().position(|one| one.is_lost);
+        counts.lost += u64::from(lost.is_some());
+        if lost.is_some() || rng.u32(..60) == 0 {
+            let idx = lost.unwrap_or_else(|| rng.usize(..speakers.len()));
+            let before = speakers[idx].number;
             speakers[idx] = speakers[idx].again(&mut rng, &windows, &forest);
+            if speakers[idx].number != before {
+                programs.disown(before);
+            }
             tell(format!("client {idx} is new: {}", speakers[idx].shown()));
         }
         let idx = rng.usize(..speakers.len());
-        let act = Act::any(&mut rng, &windows, &forest);
+        let act = Act::any(&mut rng, &windows, &forest, &programs);
         let is_calm = windows.is_calm();
+        if let Act::Cancel(mark) = act {
+            counts.calls += 1;
+            counts.cancelled += 1;
+            late.push(Late::of(&speakers[idx], &act, mark, &windows, &forest));
+            speakers[idx].cancel(&act);
+            tell(format!("client {idx} ({}) {act:?}", speakers[idx].shown()));
+            continue;
+        }
         let shown = speakers[idx].call(&act);
         counts.calls += 1;
         match shown.code() {
@@ -129,7 +154,8 @@ fn search(
             shown.code(),
             shown.window
         ));
-        rules::check(&mut speakers[idx], &act, &shown, is_calm, &windows, &mut forest)
+        let known = Known { windows: &windows, programs: &mut programs, late: &late };
+        rules::check(&mut speakers[idx], &act, &shown, is_calm, known, &mut forest)
             .map_err(|why| format!("{why}\n{shown:?}"))?;
         if counts.calls.is_multiple_of(500) {
             println!("{} calls", counts.calls);

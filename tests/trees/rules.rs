@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use baton_tests::bridge::Shown;
 
-use crate::forest::{Change, Forest};
+use crate::forest::{Change, Forest, title};
+use crate::held::Programs;
 use crate::speaker::{Act, Speaker};
 use crate::windows::Windows;
 
@@ -20,17 +21,58 @@ const NO_WINDOW: [&str; 8] = [
     "outcome_unknown",
 ];
 
+/// An edit that was cancelled: it is made later, or never, and then in one of these folders.
+pub(crate) struct Late {
+    mark: u64,
+    places: Vec<&'static str>,
+}
+
+impl Late {
+    pub(crate) fn of(speaker: &Speaker, act: &Act, mark: u64, windows: &Windows, forest: &Forest) -> Self {
+        let meant = Meant::of(speaker, act, windows, forest, &Programs::default());
+        let change = |name| Change { name, is_run: false, text: String::new() };
+        let places = forest.names().filter(|name| meant.may_change(&change(name), windows, forest));
+        Self { mark, places: places.collect() }
+    }
+}
+
+/// Takes the changes that are of cancelled calls.
+fn without_late(changes: Vec<Change>, late: &[Late]) -> Result<Vec<Change>, String> {
+    let mut others = Vec::new();
+    for change in changes {
+        match late.iter().find(|late| !change.is_run && change.text.contains(&late.mark.to_string())) {
+            Some(late) if late.places.contains(&change.name) => {}
+            Some(late) => {
+                return Err(format!("{change:?} is of a cancelled call that meant {:?}", late.places));
+            }
+            None => others.push(change),
+        }
+    }
+    Ok(others)
+}
+
+/// All that is known beside the clients.
+pub(crate) struct Known<'a> {
+    pub(crate) windows: &'a Windows,
+    pub(crate) programs: &'a mut Programs,
+    pub(crate) late: &'a [Late],
+}
+
 /// Checks an answer, and what it changed; the client has heard of its window then.
 pub(crate) fn check(
     speaker: &mut Speaker,
     act: &Act,
     shown: &Shown,
     is_calm: bool,
-    windows: &Windows,
+    known: Known<'_>,
     forest: &mut Forest,
 ) -> Result<(), String> {
-    let changes = forest.changes();
-    let meant = Meant::of(speaker, act, windows, forest);
+    let Known { windows, programs, late } = known;
+    let all = forest.changes();
+    let n_all = all.len();
+    let changes = without_late(all, late)?;
+    let meant = Meant::of(speaker, act, windows, forest, programs);
+    programs.check(speaker, act, shown, windows, forest)?;
     for change in &changes {
         if !is_of_act(act, change) {
             return Err(format!("{change:?} came from nowhere"));
@@ -41,7 +83,8 @@ pub(crate) fn check(
     }
     let is_answered = !shown.window.is_empty();
     match (shown.code(), act) {
-        ("", Act::Edit(_) | Act::EditIn(..)) if changes.len() != 1 => {
+        // What was cancelled may have come in between.
+        ("", Act::Edit(_) | Act::EditIn(..)) if changes.len() != 1 && changes.len() == n_all => {
             return Err(format!("{} changes of an edit that was made", changes.len()));
         }
         ("" | "outcome_unknown", _) => {}
@@ -51,15 +94,17 @@ pub(crate) fn check(
         _ => {}
     }
     if is_answered {
-        let Some((folder, _)) = windows.get(&shown.window) else {
+        let who = windows.who(shown).unwrap_or_default();
+        let Some((folder, _)) = windows.get(who) else {
             return Err(format!("window {:?} answered, which is closed", shown.window));
         };
-        if !meant.may_answer(&shown.window, windows, forest) {
-            return Err(format!(
-                "window {:?} ({}) answered; meant: {meant:?}",
-                shown.window,
-                folder.display()
-            ));
+        if !meant.may_answer(who, windows, forest) {
+            return Err(format!("window {who:?} ({}) answered; meant: {meant:?}", folder.display()));
+        }
+        let is_one_of_two =
+            |name: &&str| windows.names().iter().filter(|one| title(one) == title(name)).count() > 1;
+        if is_calm && act.window().is_some() && is_one_of_two(&who) {
+            return Err(format!("{who:?} answered, and another window has that name"));
         }
         if matches!(act, Act::Look | Act::LookAt(_)) && shown.code().is_empty() {
             check_look(speaker, shown, folder, forest)?;
@@ -77,9 +122,9 @@ pub(crate) fn check(
 /// Whether a change can be what the client asked for.
 fn is_of_act(act: &Act, change: &Change) -> bool {
     match act {
-        Act::Look | Act::LookAt(_) | Act::Read => false,
         Act::Edit(mark) | Act::EditIn(_, mark) => !change.is_run && change.text.contains(&mark.to_string()),
         Act::Run(_) => change.is_run,
+        _ => false,
     }
 }
 
@@ -91,11 +136,16 @@ enum Meant {
     /// A window by its name; the client stands in a folder of that tree, or nowhere.
     Named(&'static str),
     /// The window that it heard of last; any when it has heard of none, or only looks.
-    Heard(Option<String>),
+    Heard(Option<&'static str>),
+    /// The window that has a session; any when nobody has it, and then it is an error.
+    Session(Option<&'static str>),
 }
 
 impl Meant {
-    fn of(speaker: &Speaker, act: &Act, windows: &Windows, forest: &Forest) -> Self {
+    fn of(speaker: &Speaker, act: &Act, windows: &Windows, forest: &Forest, programs: &Programs) -> Self {
+        if let Some(id) = act.session() {
+            return Self::Session(programs.window_of(id, windows));
+        }
         if let Some(name) = act.window() {
             return Self::Named(name);
         }
@@ -108,8 +158,8 @@ impl Meant {
                 Self::Stand { name, tree }
             }
             None => {
-                let is_open = |name: &&String| windows.get(name).is_some();
-                Self::Heard(speaker.heard.as_ref().filter(|_| act.acts()).filter(is_open).cloned())
+                let is_open = |name: &&str| windows.get(name).is_some();
+                Self::Heard(speaker.heard.filter(|_| act.acts()).filter(is_open))
             }
         }
     }
@@ -117,8 +167,10 @@ impl Meant {
     fn may_answer(&self, window: &str, windows: &Windows, forest: &Forest) -> bool {
         let Some((folder, first)) = windows.get(window) else { return false };
         match self {
-            Self::Named(name) => window == *name,
-            Self::Heard(heard) => heard.as_ref().is_none_or(|heard| heard == window),
+            Self::Named(name) => {
+                windows.names().iter().any(|one| *one == window && title(one) == title(name))
+            }
+            Self::Heard(one) | Self::Session(one) => one.is_none_or(|one| one == window),
             Self::Stand { name, tree } => {
                 let own = if folder.exists() { forest.top(folder) } else { first.cloned() };
                 let place = forest.path(name);
@@ -147,7 +199,7 @@ impl Meant {
                     changed == place || (change.is_run && changed == *folder)
                 }
                 Self::Named(_) => changed.starts_with(folder),
-                Self::Stand { .. } | Self::Heard(_) => changed == *folder,
+                Self::Stand { .. } | Self::Heard(_) | Self::Session(_) => changed == *folder,
             }
         })
     }
@@ -185,17 +237,23 @@ fn hear(
     is_calm: bool,
     windows: &Windows,
 ) -> Result<(), String> {
-    if act.window().is_some() {
+    if act.window().is_some() || act.session().is_some() {
         return Ok(());
     }
     let now = match shown.code() {
-        "window_changed" => shown.content["candidates"][0]["name"].as_str().map(str::to_owned),
+        "window_changed" => shown.content["candidates"][0]["id"].as_str().and_then(|id| windows.of_id(id)),
         code if NO_WINDOW.contains(&code) => None,
-        _ => Some(shown.window.clone()).filter(|window| !window.is_empty()),
+        _ => windows.who(shown),
     };
     let Some(now) = now else { return Ok(()) };
-    let has_moved = speaker.heard.as_ref().is_some_and(|heard| *heard != now);
-    let is_named = shown.text.contains(&now);
+    let has_moved = speaker.heard.is_some_and(|heard| heard != now);
+    let is_alike = speaker.heard.is_some_and(|heard| title(heard) == title(now));
+    let folder = windows.get(now).map(|(folder, _)| folder.display().to_string());
+    // Where two are called alike, the folder tells them apart.
+    let is_named = match folder.filter(|_| is_alike) {
+        Some(folder) => shown.text.contains(&folder),
+        None => shown.text.contains(title(now)),
+    };
     if has_moved && !is_named && (speaker.remembers() || is_calm && windows.names().len() > 1) {
         return Err(format!("window {now:?} answered, before it was {:?}, and no word of it", speaker.heard));
     }

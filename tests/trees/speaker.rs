@@ -1,17 +1,23 @@
 //! A client, what it means, and what it heard.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use baton_tests::bridge::{Bridge, Shown};
 use baton_tests::client::{Client, ClientKind};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use crate::forest::{FILE, Forest};
+use crate::forest::{FILE, Forest, HELD, title};
+use crate::held::Programs;
 use crate::windows::Windows;
 
+/// A client that is silent for so long is given up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// What a client asks for.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     /// The configurations of launch.json.
     Look,
@@ -23,19 +29,45 @@ pub(crate) enum Act {
     Edit(u64),
     /// The same, of a window that is named.
     EditIn(&'static str, u64),
+    /// The same, cancelled before there is an answer.
+    Cancel(u64),
     /// A program, by its configuration.
     Run(&'static str),
+    /// A program that stops at its first line, and writes this number at each that follows.
+    Hold(u64),
+    /// A step of the client's own program, whichever that is.
+    Step,
+    /// Its end.
+    Stop,
+    /// Where a session's program stands.
+    Inspect(String),
+    /// A step of it.
+    StepHeld(String),
+    /// Its end.
+    StopHeld(String),
 }
 
 impl Act {
-    pub(crate) fn any(rng: &mut Rng, windows: &Windows, forest: &Forest) -> Self {
+    pub(crate) fn any(rng: &mut Rng, windows: &Windows, forest: &Forest, programs: &Programs) -> Self {
         let names: Vec<&'static str> = forest.names().collect();
         let open = windows.names();
         let named = |rng: &mut Rng| {
             let all = if open.is_empty() || rng.u32(..4) == 0 { &names } else { &open };
             all[rng.usize(..all.len())]
         };
-        match rng.u32(..40) {
+        match rng.u32(..52) {
+            40..=41 if !programs.is_full(windows) => Self::Hold(rng.u64(..1 << 40)),
+            40..=42 => Self::Step,
+            43 => Self::Stop,
+            44..=50 => {
+                let Some(held) = programs.any(rng, windows) else { return Self::Step };
+                match rng.u32(..6) {
+                    0..3 => Self::Inspect(held.id.clone()),
+                    3..5 => Self::StepHeld(held.id.clone()),
+                    _ => Self::StopHeld(held.id.clone()),
+                }
+            }
+            51 => Self::Cancel(rng.u64(..)),
             0..=15 => Self::Look,
             16..=17 => Self::LookAt(named(rng)),
             18..=23 => Self::Read,
@@ -47,14 +79,22 @@ impl Act {
 
     /// Whether it does something.
     pub(crate) fn acts(&self) -> bool {
-        matches!(self, Self::Edit(_) | Self::EditIn(..) | Self::Run(_))
+        !matches!(self, Self::Look | Self::LookAt(_) | Self::Read | Self::Inspect(_))
+    }
+
+    /// The session that it names.
+    pub(crate) fn session(&self) -> Option<&str> {
+        match self {
+            Self::Inspect(id) | Self::StepHeld(id) | Self::StopHeld(id) => Some(id),
+            _ => None,
+        }
     }
 
     /// The window that it names.
     pub(crate) fn window(&self) -> Option<&'static str> {
         match self {
             Self::LookAt(name) | Self::EditIn(name, _) => Some(name),
-            Self::Look | Self::Read | Self::Edit(_) | Self::Run(_) => None,
+            _ => None,
         }
     }
 
@@ -68,12 +108,27 @@ impl Act {
             Self::Read => ("lcp_get_outline", json!({ "file_path": FILE })),
             Self::Edit(mark) | Self::EditIn(_, mark) => ("lcp_apply_edit", edit(mark)),
             Self::Run(name) => ("start_debugging", json!({ "configuration_name": format!("run {name}") })),
+            Self::Cancel(mark) => ("lcp_apply_edit", edit(mark)),
+            Self::Hold(number) => {
+                let program = json!({ "program": HELD, "args": [number.to_string()], "stop_on_entry": true });
+                ("debug", with_action("launch", program))
+            }
+            Self::Step => ("debug", with_action("step_over", json!({}))),
+            Self::Stop => ("debug", with_action("terminate", json!({}))),
+            Self::Inspect(id) => ("debug", with_action("stack_trace", json!({ "session": id }))),
+            Self::StepHeld(id) => ("debug", with_action("step_over", json!({ "session": id }))),
+            Self::StopHeld(id) => ("debug", with_action("terminate", json!({ "session": id }))),
         };
         if let Some(window) = self.window() {
-            arguments["window"] = window.into();
+            arguments["window"] = title(window).into();
         }
         (tool, arguments)
     }
+}
+
+fn with_action(action: &str, mut arguments: Value) -> Value {
+    arguments["action"] = action.into();
+    arguments
 }
 
 /// How it is connected.
@@ -92,7 +147,11 @@ pub(crate) struct Speaker {
     /// Where it stands, and the tree that the folder was of when the client was started.
     pub(crate) stand: Option<(&'static str, Option<PathBuf>)>,
     /// The window that it was told of last.
-    pub(crate) heard: Option<String>,
+    pub(crate) heard: Option<&'static str>,
+    /// No other client has it.
+    pub(crate) number: u64,
+    /// It does not answer any more.
+    pub(crate) is_lost: bool,
 }
 
 impl Speaker {
@@ -110,25 +169,37 @@ impl Speaker {
 
     fn by_url(windows: &Windows, kind: ClientKind) -> Self {
         let url = format!("{}?toolsets=debugger,code,refactor,windows", windows.world.url());
-        let client = Box::new(Client::connect(&windows.world, kind, &url));
-        Self { line: Line::Url(kind, client), stand: None, heard: None }
+        windows.await_coordinator();
+        let mut client = Box::new(Client::connect(&windows.world, kind, &url));
+        client.patience = PATIENCE;
+        Self::new(Line::Url(kind, client), None)
+    }
+
+    fn new(line: Line, stand: Option<(&'static str, Option<PathBuf>)>) -> Self {
+        static N_SPEAKERS: AtomicU64 = AtomicU64::new(0);
+        let number = N_SPEAKERS.fetch_add(1, Ordering::Relaxed);
+        Self { line, stand, heard: None, number, is_lost: false }
     }
 
     fn live(windows: &Windows) -> Self {
         let bridge = Bridge::start(&windows.world, windows.world.scratch(), &["--live"]);
-        Self { line: Line::LiveBridge(bridge), stand: None, heard: None }
+        Self::new(Line::LiveBridge(bridge), None)
     }
 
     fn standing(windows: &Windows, forest: &Forest, name: &'static str) -> Self {
         let folder = forest.path(name);
         let tree = forest.top(&folder);
         let bridge = Bridge::start(&windows.world, &folder, &[]);
-        Self { line: Line::Bridge(bridge), stand: Some((name, tree)), heard: None }
+        Self::new(Line::Bridge(bridge), Some((name, tree)))
     }
 
     /// A new one of its kind.
     pub(crate) fn again(&self, rng: &mut Rng, windows: &Windows, forest: &Forest) -> Self {
         match &self.line {
+            // Without a session it is known by its name, and still the same one.
+            Line::Url(kind @ ClientKind::Python2, _) => {
+                Self { number: self.number, ..Self::by_url(windows, *kind) }
+            }
             Line::Url(kind, _) => Self::by_url(windows, *kind),
             Line::LiveBridge(_) => Self::live(windows),
             Line::Bridge(_) => {
@@ -157,12 +228,33 @@ impl Speaker {
             Line::Bridge(bridge) | Line::LiveBridge(bridge) => bridge.call(tool, arguments),
             Line::Url(_, client) => match client.try_call(tool, arguments) {
                 Ok(result) => Shown::of(&result),
-                Err(error) => Shown {
-                    text: error,
-                    content: json!({ "code": "outcome_unknown" }),
-                    window: String::new(),
-                },
+                // Of a connection that was cut some clients never hear again.
+                Err(error) => {
+                    self.is_lost = true;
+                    Shown::unknown(&error)
+                }
             },
         }
+    }
+
+    /// Calls, and cancels before there is an answer; what it heard of by that nobody knows.
+    pub(crate) fn cancel(&mut self, act: &Act) {
+        let (tool, arguments) = act.call();
+        self.heard = None;
+        match &mut self.line {
+            Line::Bridge(bridge) | Line::LiveBridge(bridge) => bridge.call_and_cancel(tool, arguments),
+            Line::Url(_, client) => {
+                // Not every client ends the wait for an answer that it does not want.
+                let call = client.send_call(tool, arguments);
+                self.is_lost = client.try_cancel(call).is_err();
+            }
+        }
+    }
+
+    /// The folder that a relative path means in a window.
+    pub(crate) fn place(&self, window: &'static str, windows: &Windows, forest: &Forest) -> &'static str {
+        let holds =
+            |name: &str| windows.get(window).is_some_and(|(folder, _)| forest.path(name).starts_with(folder));
+        self.stand.as_ref().map(|(name, _)| *name).filter(|name| holds(name)).unwrap_or(window)
     }
 }

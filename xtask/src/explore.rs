@@ -15,6 +15,8 @@ use crate::task::{PROGRAMS, build, built};
 /// A search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Search {
+    /// Clients that edit and undo, saves and kills, with a model of the files; `-- --rounds 10000` says how many steps.
+    Changes,
     /// Breaks everything under load and checks what clients saw; `-- --faults a,b` chooses, `-- --help` tells the rest.
     Chaos,
     /// Inputs that nobody thought of: what breaks a property is kept; `-- TARGET...` chooses.
@@ -51,6 +53,7 @@ pub(crate) fn explore(wish: &Wish) -> Result<bool> {
         let name = search.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
         say(&format!("{name}: {} s, seed {}", wish.time.as_secs(), wish.seed));
         let outcome = match search {
+            Search::Changes => changes(wish),
             Search::Chaos => chaos(wish),
             Search::Fuzz => fuzz::fuzz(&wish.arguments, wish.time, wish.seed),
             Search::Model => model(wish.time),
@@ -78,6 +81,13 @@ pub(crate) fn time(text: &str) -> Result<Duration> {
         other => bail!("`{other}` is not a unit of time; there are s, m, h"),
     };
     Ok(Duration::from_secs(number.saturating_mul(unit)))
+}
+
+fn changes(wish: &Wish) -> Result<()> {
+    build(&PROGRAMS, &["--bins"])?;
+    let mut changes = command(built("debug", "baton-changes")?);
+    changes.arg("--minutes").arg((wish.time.as_secs_f64() / 60.0).to_string());
+    shown("changes", changes.arg("--seed").arg(wish.seed.to_string()).args(&wish.arguments))
 }
 
 fn chaos(wish: &Wish) -> Result<()> {

@@ -7,7 +7,7 @@ use baton_proto::control::WindowStatus;
 use baton_proto::ids::WindowId;
 use rustix::process::Signal;
 
-use super::{WindowOptions, World, find, live_name};
+use super::{WindowOptions, World, find};
 use crate::place;
 use crate::process::{is_alive, kill9, signal};
 
@@ -30,7 +30,7 @@ impl World {
             false => self.baton_command(&["window"]),
             true => self.baton_without_space(&["window"]),
         };
-        baton.arg(folder).args(["--name", name]);
+        baton.arg(folder).args(["--name", options.title.as_deref().unwrap_or(name)]);
         if options.no_auto_start {
             baton.arg("--no-auto-start");
         }
@@ -93,7 +93,11 @@ impl World {
 
     /// Kills the supervisor and the agent of a window at one blow: the window is gone for good.
     pub fn kill_window(&mut self, name: &str) {
-        let agent = self.agent_pid(name);
+        self.kill_window_of(name, self.agent_pid(name));
+    }
+
+    /// The same, where several windows have one name.
+    pub fn kill_window_of(&mut self, name: &str, agent: u32) {
         let mut supervisor = self.windows.remove(name).expect("the window was started");
         supervisor.kill().expect("the supervisor runs");
         supervisor.wait().expect("a killed child ends");
@@ -101,7 +105,12 @@ impl World {
             kill9(agent);
         }
         // Until the coordinator has noticed, a call may still be written to it, and end as unknown.
-        self.await_status("the death is noticed", |status| live_name(status) != Some(name));
+        self.await_status("the death is noticed", |status| {
+            !status
+                .windows
+                .iter()
+                .any(|window| window.pid == agent && status.live.as_ref() == Some(&window.id))
+        });
     }
 
     /// Ends a window as a user closes one.

@@ -65,6 +65,7 @@ pub enum Kind {
     NotText,
     NothingToChange,
     NothingToRename,
+    NothingToUndo,
     OthersBreakpoint,
     OutsideWindow,
     OverlappingEdits,

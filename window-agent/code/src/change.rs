@@ -5,12 +5,11 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use ignore::WalkBuilder;
 use serde_json::{Value, json};
 
 use super::aim::Target;
 use super::edits::{self, EditProblem, OnExisting, Replacement, Step};
-use super::files::FileError;
+use super::files::{FileError, MAX_MOVED, files_below};
 use super::journal::{START_LIMIT, TURN_LIMIT};
 use super::lsp::Position;
 use super::plan::{self, FileEdit, Found, Plan};
@@ -19,14 +18,10 @@ use super::rename::Renamed;
 use super::text::Text;
 use super::told::Since;
 use super::types::{Subject, Unsaved};
-use super::write::write_all;
-use super::{CodeIndex, closing, file_error, files, of_another_tree, protected, search, text, told};
+use super::write::{Trace, write_all};
+use super::{CodeIndex, closing, file_error, files, kept, of_another_tree, protected, search, text, told};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::workspace::Workspace;
-use baton_link::trees::is_top;
-
-/// Files that a folder takes along: all of them are named in a preview.
-pub(crate) const MAX_MOVED: usize = 1_000;
 
 /// Places of a text that is not unique, which are told.
 const MAX_FOUND: usize = 10;
@@ -42,6 +37,15 @@ pub struct Change {
     pub token: String,
     /// What is not saved in VS Code.
     pub unsaved: Unsaved,
+}
+
+/// All that a client asks for in a file.
+#[derive(Clone, Debug)]
+pub struct Wishes {
+    /// Of one text, which they are all made of at once.
+    pub edits: Vec<Wish>,
+    /// The mark of that text, when the client says it.
+    pub hash: Option<i64>,
 }
 
 /// One edit that a client asks for.
@@ -127,13 +131,14 @@ impl CodeIndex {
         &self,
         workspace: &Workspace,
         given: &str,
-        wishes: Vec<Wish>,
+        wishes: Wishes,
         deadline: Instant,
     ) -> Result<Change, Fault> {
         let subject = self.open(workspace, given, deadline).await?;
         let (path, unsaved) = (subject.snapshot.path, subject.view.unsaved);
         let known = unsaved.clone();
         let made = tokio::task::spawn_blocking(move || {
+            let Wishes { edits: wishes, hash } = wishes;
             let n_wishes = wishes.len();
             let numbered = |number: usize, mut error: Fault| {
                 if n_wishes > 1 {
@@ -143,6 +148,12 @@ impl CodeIndex {
                 error
             };
             file_edit(&path, &known, |text| {
+                if hash.is_some_and(|hash| hash != edits::mark(text.as_str())) {
+                    let message =
+                        format!("{} has changed since it was read; nothing was changed.", path.display());
+                    return Err(Fault::new(Kind::ChangedMeanwhile, message)
+                        .hint("Read the place again, and edit with the hash of that answer."));
+                }
                 let made = wishes
                     .iter()
                     .zip(1..)
@@ -173,8 +184,9 @@ impl CodeIndex {
         }
     }
 
-    /// Changes all files, or none: in VS Code where that is, so that its user can undo it, otherwise on disk.
-    pub async fn write(&self, workspace: &Workspace, change: Change) -> Result<(), Fault> {
+    /// Changes all files, or none: in VS Code where that is, so that its user can undo it, otherwise on disk, where the
+    /// client can.
+    pub async fn write(&self, workspace: &Workspace, change: Change, client: &str) -> Result<(), Fault> {
         let Change { plan, unsaved, .. } = change;
         self.ensure_unprotected(workspace, &plan)?;
         let is_made = match &self.inner.editor {
@@ -183,10 +195,11 @@ impl CodeIndex {
         };
         if !is_made {
             let (ledger, folders) = (self.inner.ledger.clone(), folders_of(workspace));
+            let client = kept::client(client);
             let made = tokio::task::spawn_blocking(move || {
                 let turn = ledger.turn(&folders, TURN_LIMIT)?;
                 let news = turn.undo_left();
-                Ok((news, write_all(&plan, &turn)))
+                Ok((news, write_all(&plan, &turn, Trace::Of(&client))))
             });
             let (news, made) = made.await.map_err(|_| closing())??;
             self.add_news(news);
@@ -198,9 +211,12 @@ impl CodeIndex {
     /// Takes back what an agent that was killed in the middle of a change left in the window's folders.
     pub async fn undo_left(&self, workspace: &Workspace) {
         let (ledger, folders) = (self.inner.ledger.clone(), folders_of(workspace));
-        let undone = tokio::task::spawn_blocking(move || match ledger.has_any() {
-            true => ledger.turn(&folders, START_LIMIT).map(|turn| turn.undo_left()),
-            false => Ok(Vec::new()),
+        let undone = tokio::task::spawn_blocking(move || {
+            ledger.clean();
+            match ledger.has_any() {
+                true => ledger.turn(&folders, START_LIMIT).map(|turn| turn.undo_left()),
+                false => Ok(Vec::new()),
+            }
         });
         match undone.await {
             Ok(Ok(news)) => self.add_news(news),
@@ -218,12 +234,12 @@ impl CodeIndex {
         (!news.is_empty()).then(|| news.join(" "))
     }
 
-    fn add_news(&self, news: Vec<String>) {
+    pub(super) fn add_news(&self, news: Vec<String>) {
         self.inner.news.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
     }
 }
 
-fn folders_of(workspace: &Workspace) -> Vec<PathBuf> {
+pub(super) fn folders_of(workspace: &Workspace) -> Vec<PathBuf> {
     workspace.folders().iter().map(|folder| folder.path.clone()).collect()
 }
 
@@ -403,7 +419,7 @@ fn follow_links(steps: &mut Vec<Step>) {
 }
 
 /// Whether a path is in one of the folders, whatever links lead there.
-fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
+pub(super) fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
     let is_in = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
     // What is not there yet will be in the first folder above it that is.
     let real = path.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok());
@@ -420,26 +436,6 @@ fn look(path: &Path, unsaved: &Unsaved) -> Result<Found, Fault> {
     }
     let (snapshot, storage) = files::read_stored(path).map_err(|error| file_error(path, &error))?;
     Ok(Found::File(unsaved.find(path).map_or(snapshot.text, |unsaved| unsaved.text.clone()), storage))
-}
-
-/// All files in a folder, whatever is ignored otherwise: they go where it goes.
-pub(crate) fn files_below(folder: &Path, n_max: usize) -> Result<Vec<PathBuf>, Fault> {
-    let mut files = Vec::new();
-    for entry in WalkBuilder::new(folder).standard_filters(false).build().flatten() {
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        if is_folder && is_top(entry.path()) {
-            let (folder, top) = (folder.display(), entry.path().display());
-            let message = format!("{folder} holds another tree, {top}; nothing was changed.");
-            return Err(Fault::new(Kind::UnsupportedEdit, message).hint("Move the folder by hand."));
-        }
-        files.extend((!is_folder).then(|| entry.into_path()));
-        if files.len() > n_max {
-            let message = format!("{} holds more than {n_max} files; nothing was changed.", folder.display());
-            return Err(Fault::new(Kind::UnsupportedEdit, message).hint("Move the folder by hand."));
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 fn file_edit(
@@ -530,19 +526,4 @@ fn edit_error(problem: EditProblem) -> Fault {
     let mut chars = text.chars();
     let sentence: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
     Fault::new(kind, format!("{sentence}; nothing was changed.")).hint(hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_with_another_tree_in_it_is_not_moved() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("a/b")).unwrap();
-        std::fs::write(folder.path().join("a/x"), "").unwrap();
-        assert_eq!(files_below(folder.path(), 9).unwrap(), [folder.path().join("a/x")]);
-        std::fs::write(folder.path().join("a/b/.git"), "").unwrap();
-        assert_eq!(files_below(folder.path(), 9).unwrap_err().kind, Kind::UnsupportedEdit);
-    }
 }

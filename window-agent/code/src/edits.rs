@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::lsp::answers::{DocumentChange, WorkspaceEdit};
 use super::lsp::{self, TextEdit};
@@ -156,6 +157,14 @@ pub fn apply(text: &Text, mut replacements: Vec<Replacement>) -> Result<String, 
     }
     new.push_str(&old[at..]);
     Ok(new)
+}
+
+/// Stands for one text: who has read it says so which text it edits. Nine digits are three tokens, and one text in 900
+/// million is taken for another.
+pub fn mark(text: &str) -> i64 {
+    let digest = Sha256::digest(text.as_bytes());
+    let number = digest.iter().take(7).fold(0, |number, byte| number << 8 | i64::from(*byte));
+    100_000_000 + number % 900_000_000
 }
 
 /// Stands for files and texts before and after: equal only when nothing changed in between.

@@ -6,11 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use ignore::WalkBuilder;
+
 use super::server::documents::{Snapshot, Stamp};
 use super::text::{self, NotText, Storage, Text};
+use baton_agent_base::fault::{Fault, Kind};
+use baton_link::trees::is_top;
 
 /// Largest file that is opened at a server. Generated tables stay below; beyond it servers take seconds.
 pub const MAX_FILE_LEN: u64 = 8 * 1024 * 1024;
+
+/// Files that a folder takes along: all of them are named in a preview.
+pub(crate) const MAX_MOVED: usize = 1_000;
 
 /// A file system tells times in steps of a few milliseconds, so a file that was changed just now can change again
 /// without a trace.
@@ -84,6 +91,26 @@ pub async fn read_all(paths: Vec<PathBuf>) -> Vec<(PathBuf, Result<Snapshot, Fil
     tokio::task::spawn_blocking(read).await.unwrap_or_default()
 }
 
+/// All files in a folder, whatever is ignored otherwise: they go where it goes.
+pub(crate) fn files_below(folder: &Path, n_max: usize) -> Result<Vec<PathBuf>, Fault> {
+    let mut files = Vec::new();
+    for entry in WalkBuilder::new(folder).standard_filters(false).build().flatten() {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if is_folder && is_top(entry.path()) {
+            let (folder, top) = (folder.display(), entry.path().display());
+            let message = format!("{folder} holds another tree, {top}; nothing was changed.");
+            return Err(Fault::new(Kind::UnsupportedEdit, message).hint("Move the folder by hand."));
+        }
+        files.extend((!is_folder).then(|| entry.into_path()));
+        if files.len() > n_max {
+            let message = format!("{} holds more than {n_max} files; nothing was changed.", folder.display());
+            return Err(Fault::new(Kind::UnsupportedEdit, message).hint("Move the folder by hand."));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,5 +138,15 @@ mod tests {
         assert!(stamp(&path).unwrap().modified.is_some());
         std::fs::write(&path, "b").unwrap();
         assert_eq!(read(&path).unwrap().stamp.modified, None);
+    }
+
+    #[test]
+    fn a_folder_with_another_tree_in_it_is_not_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        std::fs::write(folder.path().join("a/x"), "").unwrap();
+        assert_eq!(files_below(folder.path(), 9).unwrap(), [folder.path().join("a/x")]);
+        std::fs::write(folder.path().join("a/b/.git"), "").unwrap();
+        assert_eq!(files_below(folder.path(), 9).unwrap_err().kind, Kind::UnsupportedEdit);
     }
 }

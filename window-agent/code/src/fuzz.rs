@@ -7,7 +7,7 @@
 //! | `paths` | paths and addresses of files | decoding by hand |
 //! | `edits` | edits of a text | the same on a list of characters, last edit first |
 //! | `plan` | what becomes of files | the steps one by one on a map of names |
-//! | `write` | a plan on a disk that changes meanwhile | the same, or the disk as it was |
+//! | `write` | a plan on a disk that changes meanwhile, and its undo | the same, or the disk as it was |
 
 mod edits;
 #[path = "../../../tests/fuzz/oracle/json.rs"]

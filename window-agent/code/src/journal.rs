@@ -7,6 +7,8 @@
 //! system, and get the group, the access list and the label that the folder gives; in a folder that git and others are
 //! told to ignore.
 //!
+//! A change that is made leaves what it takes to undo it later; see [`kept`](super::kept).
+//!
 //! **Invariant:** taking a change back never overwrites and never removes what another program wrote since.
 
 use std::fs::{DirBuilder, File};
@@ -22,6 +24,7 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::files::is_nothing;
+use super::kept::{self, Record};
 use baton_agent_base::fault::{Fault, Kind};
 
 /// What the names of our folders in a tree begin with.
@@ -61,6 +64,13 @@ impl Ledger {
         Ok(Turn { folder: self.folder.clone(), folders: folders.to_vec(), _lock: lock, _alone: alone })
     }
 
+    /// Removes what cannot be undone any longer.
+    pub(crate) fn clean(&self) {
+        if let Some(folder) = &self.folder {
+            kept::clean(&undo_folder(folder));
+        }
+    }
+
     /// Whether a change is being made, or was cut off.
     pub(crate) fn has_any(&self) -> bool {
         self.folder.as_deref().is_some_and(|folder| !journals(folder).is_empty())
@@ -91,10 +101,14 @@ fn lock(folder: &Path, limit: Duration) -> Result<File, Fault> {
 }
 
 /// Files that nobody else reads, and that are not somewhere else.
-fn private() -> std::fs::OpenOptions {
+pub(crate) fn private() -> std::fs::OpenOptions {
     let mut options = File::options();
     options.mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     options
+}
+
+fn undo_folder(changes: &Path) -> PathBuf {
+    changes.join("undo")
 }
 
 fn journals(folder: &Path) -> Vec<PathBuf> {
@@ -115,13 +129,14 @@ impl Turn {
         file.take(MAX_JOURNAL_LEN).read_to_end(&mut bytes).ok()?;
         let (acts, is_made) = Act::parse(&bytes);
         let is_ours = |act: &Act| self.folders.iter().any(|folder| act.place().starts_with(folder));
-        if !acts.is_empty() && !acts.iter().any(is_ours) {
+        let mut in_trees = acts.iter().filter(|act| act.is_in_tree()).peekable();
+        if in_trees.peek().is_some() && !in_trees.any(is_ours) {
             return None;
         }
         let told = cut_off(&acts);
         let kept = Some(folder.join("kept"));
         let stuck = match is_made {
-            true => take_back(acts.into_iter().filter(|act| matches!(act, Act::Stage(_))).collect(), kept),
+            true => tidy(acts, kept),
             false => take_back(acts, kept),
         };
         let _ = std::fs::remove_file(path);
@@ -134,6 +149,19 @@ impl Turn {
         let sentence = format!("Baton's agent exited in the middle of a change of {what}: {how}");
         tracing::warn!("{sentence}");
         Some(sentence)
+    }
+
+    /// The last change of a client that is about these places.
+    pub(crate) fn last_of(
+        &self,
+        client: &str,
+        mut is_here: impl FnMut(&Path) -> bool,
+    ) -> Option<(PathBuf, Record)> {
+        let folder = undo_folder(self.folder.as_deref()?);
+        let mut own =
+            kept::of_client(&folder, client).filter(|(_, record)| record.places().all(&mut is_here));
+        let (entry, record) = own.next()?;
+        Some((entry.path, record))
     }
 
     /// Begins a change.
@@ -200,6 +228,10 @@ enum Act {
     Exchanged { path: PathBuf, own: PathBuf, inode: u64, hash: String },
     /// The same where the system cannot exchange; the old text lies at `old` before.
     Replaced { path: PathBuf, own: PathBuf, old: PathBuf, hash: String },
+    /// What it takes to undo the change gets its name when the change is made.
+    Kept { own: PathBuf, to: PathBuf },
+    /// What goes when the change is made, which is an undo itself.
+    Undone(PathBuf),
 }
 
 /// Says in a journal that a change is made, and that only our own folders have to go.
@@ -220,6 +252,8 @@ impl Act {
             Act::Replaced { path, own, old, hash } => {
                 vec![text("replaced"), bytes(path), bytes(own), bytes(old), text(hash)]
             }
+            Act::Kept { own, to } => vec![text("kept"), bytes(own), bytes(to)],
+            Act::Undone(path) => vec![text("undone"), bytes(path)],
         }
     }
 
@@ -261,16 +295,23 @@ impl Act {
                 old: path(bytes()?),
                 hash: text(bytes()?)?,
             },
+            b"kept" => Act::Kept { own: path(bytes()?), to: path(bytes()?) },
+            b"undone" => Act::Undone(path(bytes()?)),
             _ => return None,
         })
     }
 
-    /// A place in the tree that it is about.
+    /// Whether it is about the user's files, and not about what we know of them.
+    fn is_in_tree(&self) -> bool {
+        !matches!(self, Act::Kept { .. } | Act::Undone(_))
+    }
+
+    /// A place that it is about.
     fn place(&self) -> &Path {
         match self {
-            Act::Stage(path) | Act::Folder(path) => path,
+            Act::Stage(path) | Act::Folder(path) | Act::Undone(path) => path,
             Act::Moved { from, .. } => from,
-            Act::Put { to, .. } => to,
+            Act::Put { to, .. } | Act::Kept { to, .. } => to,
             Act::Exchanged { path, .. } | Act::Replaced { path, .. } => path,
         }
     }
@@ -278,7 +319,7 @@ impl Act {
     /// What it does something to, ours among it.
     fn files(&self) -> Vec<&Path> {
         match self {
-            Act::Stage(_) | Act::Folder(_) => Vec::new(),
+            Act::Stage(_) | Act::Folder(_) | Act::Kept { .. } | Act::Undone(_) => Vec::new(),
             Act::Moved { from, to } => vec![from, to],
             Act::Put { to, .. } => vec![to],
             Act::Exchanged { path, .. } | Act::Replaced { path, .. } => vec![path],
@@ -309,6 +350,25 @@ impl Journal {
             self.acts.pop();
         }
         taken
+    }
+
+    /// Keeps what it takes to undo the change for a client.
+    pub(crate) fn keep(&mut self, client: &str, record: &Record) -> Result<(), (PathBuf, io::Error)> {
+        let Some(changes) = self.file.as_ref().and_then(|(_, path)| path.parent()) else { return Ok(()) };
+        let folder = undo_folder(changes);
+        let failed = |error| (folder.clone(), error);
+        let (bytes, to) = kept::prepare(&folder, client, &self.id, record).map_err(failed)?;
+        let own = to.with_extension("new");
+        self.step(Act::Kept { own: own.clone(), to }, || kept::write(&own, &bytes)).map_err(|error| {
+            // Half of it, where the disk is full.
+            let _ = std::fs::remove_file(&own);
+            failed(error)
+        })
+    }
+
+    /// The change takes back one that is kept there.
+    pub(crate) fn undoes(&mut self, path: &Path) -> Result<(), (PathBuf, io::Error)> {
+        self.note(Act::Undone(path.to_owned())).map_err(|error| (path.to_owned(), error))
     }
 
     /// A place for a text of ours in a folder.
@@ -376,8 +436,7 @@ impl Journal {
     pub(crate) fn sweep(self) {
         #[cfg(test)]
         failpoint::pass();
-        let stages = self.acts.into_iter().filter(|act| matches!(act, Act::Stage(_)));
-        for stuck in take_back(stages.collect(), self.kept) {
+        for stuck in tidy(self.acts, self.kept) {
             tracing::warn!("{stuck}");
         }
         if let Some((_, path)) = self.file {
@@ -406,6 +465,27 @@ fn stages(acts: &[Act]) -> Vec<PathBuf> {
 /// Whether a path lies in a folder of ours.
 fn is_own(stages: &[PathBuf], path: &Path) -> bool {
     path.parent().is_some_and(|folder| stages.iter().any(|stage| stage == folder))
+}
+
+/// After a change that is made: what is ours goes from the tree. A second time it does nothing.
+fn tidy(acts: Vec<Act>, kept: Option<PathBuf>) -> Vec<String> {
+    for act in &acts {
+        let done = match act {
+            Act::Kept { own, to } => {
+                let named = gone(std::fs::rename(own, to));
+                if let Some(folder) = to.parent() {
+                    kept::clean(folder);
+                }
+                named
+            }
+            Act::Undone(path) => gone(std::fs::remove_file(path)),
+            _ => Ok(()),
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, "what can be undone is not known for certain");
+        }
+    }
+    take_back(acts.into_iter().filter(|act| matches!(act, Act::Stage(_))).collect(), kept)
 }
 
 /// Backwards. A second time it does nothing, because the agent that does it may be killed, too.
@@ -446,6 +526,10 @@ impl Back {
                 (false, true) => self.undo_replaced(&path, &old, &hash),
                 (false, false) => lost(&path, &hash),
             },
+            Act::Kept { own, .. } => {
+                gone(std::fs::remove_file(&own)).map_err(|error| format!("{} stays ({error})", own.display()))
+            }
+            Act::Undone(_) => Ok(()),
         }
     }
 

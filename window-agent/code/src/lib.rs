@@ -15,6 +15,7 @@
 //! | [`search`], [`edits`] | CORE: what a text alone tells, where no server can; new texts out of edits |
 //! | [`plan`] | CORE: what becomes of each file that a server's edit creates, changes, moves or deletes |
 //! | [`files`], [`watch`], `write`, `journal` | the disk: what a file holds, what changed; all changes or none |
+//! | `kept`, [`undo`] | what files held before a change; taking it back |
 
 pub mod actions;
 mod aim;
@@ -28,6 +29,7 @@ pub mod files;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod journal;
+mod kept;
 mod left_out;
 pub mod lsp;
 pub mod navigate;
@@ -43,6 +45,7 @@ pub mod symbols;
 pub mod text;
 mod told;
 pub mod types;
+pub mod undo;
 pub mod watch;
 pub(crate) mod write;
 

@@ -57,6 +57,20 @@ impl FileEdit {
         Ok(Self { path, from: place.clone(), to: place, old, new, storage, lines, replacements })
     }
 
+    /// From one place and text to another. `ends`: where it is, and where it goes. Without a new text it is deleted.
+    pub(crate) fn between(
+        (from, to): (Option<PathBuf>, Option<PathBuf>),
+        path: PathBuf,
+        old: Arc<Text>,
+        new: Option<String>,
+        storage: Storage,
+    ) -> Self {
+        let replacements = new.as_ref().map_or_else(Vec::new, |new| one_replacement(&old, new));
+        let new = new.unwrap_or_else(|| old.as_str().to_owned());
+        let lines = lines(&old, &replacements);
+        Self { path, from, to, old, new, storage, lines, replacements }
+    }
+
     /// Whether it is afterwards what it was before.
     pub fn is_nothing(&self) -> bool {
         self.stays() && self.new == self.old.as_str()

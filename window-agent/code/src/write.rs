@@ -12,19 +12,34 @@ use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
 
-use super::change::files_below;
+use super::files::files_below;
 use super::journal::{Fresh, Journal, Turn, hash};
+use super::kept::Record;
 use super::plan::{FileEdit, Plan};
 use super::{files, text};
 use baton_agent_base::fault::{Fault, Kind};
 
+/// What a change is to those who undo.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trace<'a> {
+    /// A client's, which may undo it; see [`kept::client`](super::kept::client).
+    Of(&'a str),
+    /// It undoes the one that is kept there.
+    Undo(&'a Path),
+}
+
 /// Makes all changes, or none.
-pub(crate) fn write_all(plan: &Plan, turn: &Turn) -> Result<(), Fault> {
+pub(crate) fn write_all(plan: &Plan, turn: &Turn, trace: Trace<'_>) -> Result<(), Fault> {
     let mut journal = match turn.begin() {
         Ok(journal) => journal,
         Err((path, error)) => return Err(Failure::Io(path, error).into_error(&[])),
     };
-    let made = write(plan, &mut journal).and_then(|()| journal.close().map_err(of_io));
+    let noted = match trace {
+        Trace::Of(client) => journal.keep(client, &Record::of(plan)),
+        Trace::Undo(path) => journal.undoes(path),
+    };
+    let made = noted.map_err(of_io).and_then(|()| write(plan, &mut journal));
+    let made = made.and_then(|()| journal.close().map_err(of_io));
     match made {
         Ok(()) => {
             journal.sweep();
@@ -276,12 +291,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::change::MAX_MOVED;
     use crate::edits::{EditProblem, OnExisting, Step};
+    use crate::files::MAX_MOVED;
     use crate::journal::{Ledger, TURN_LIMIT, failpoint};
     use crate::lsp::{Position, Range, TextEdit};
     use crate::plan::{self, FolderMove, Found};
     use crate::text::{Encoding, Storage, Text};
+    use crate::undo::undo_last;
 
     fn folder() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
@@ -321,7 +337,7 @@ mod tests {
 
     /// Without a state folder.
     fn write_all(plan: &Plan) -> Result<(), Fault> {
-        super::write_all(plan, &turn(&Ledger::default(), Path::new("/")))
+        super::write_all(plan, &turn(&Ledger::default(), Path::new("/")), Trace::Of("client"))
     }
 
     fn rename(from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Step {
@@ -403,9 +419,18 @@ mod tests {
         }
     }
 
-    /// Ends a change at each moment of it, as a kill does, and lets the next one find it.
+    /// Ends a change at each moment of it, as a kill does, and lets the next one find it. The same of an undo.
     #[test]
     fn a_change_that_was_cut_off_anywhere_is_undone_or_complete() {
+        check_cut_off(false);
+        check_cut_off(true);
+    }
+
+    fn undo(turn: &Turn) -> Result<Plan, Fault> {
+        undo_last(turn, "client", |_| true, |_| Ok(()))
+    }
+
+    fn check_cut_off(is_undo: bool) {
         let (mut n_undone, mut n_complete) = (0, 0);
         for n_passes in 0.. {
             let (_folder, root) = folder();
@@ -423,11 +448,18 @@ mod tests {
                 create(at("new/y")),
                 put(at("new/y"), "y"),
             ];
-            let (before, plan) = (disk(&root), planned(&steps));
+            let plan = planned(&steps);
+            if is_undo {
+                super::write_all(&plan, &turn(&ledger, &root), Trace::Of("client")).unwrap();
+            }
+            let before = disk(&root);
             let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let turn = turn(&ledger, &root);
                 failpoint::set(Some(n_passes));
-                super::write_all(&plan, &turn)
+                match is_undo {
+                    false => super::write_all(&plan, &turn, Trace::Of("client")).unwrap(),
+                    true => drop(undo(&turn).unwrap()),
+                }
             }));
             failpoint::set(None);
             if made.is_ok() {
@@ -446,10 +478,12 @@ mod tests {
                 .all(|told| told.ends_with("it is complete.") || told.ends_with("nothing was changed."));
             assert!(is_whole && told.len() <= 1, "{told:?}");
             let after = disk(&root);
+            let is_changed = after.contains_key("deep/e/x") && after.len() == 5;
             match told.first().is_some_and(|told| told.ends_with("it is complete.")) {
-                true => n_complete += usize::from(after.contains_key("deep/e/x") && after.len() == 5),
+                true => n_complete += usize::from(is_changed != is_undo),
                 false => {
-                    n_undone += usize::from(after == before && !at("new").exists() && !at("deep").exists())
+                    let is_clean = is_undo || !at("new").exists() && !at("deep").exists();
+                    n_undone += usize::from(after == before && is_clean);
                 }
             }
             assert_eq!(n_undone + n_complete, n_passes + 1, "{n_passes}: {after:?}");
@@ -459,6 +493,10 @@ mod tests {
                 turn.undo_left();
                 assert_eq!(disk(&root), after);
             }
+            // What is there can be undone once, when it is the change.
+            assert_eq!(undo(&turn).is_ok(), is_changed, "{n_passes}");
+            let kept = std::fs::read_dir(state.path().join("changes/undo")).into_iter().flatten().count();
+            assert_eq!((disk(&root).len(), kept), (4, 0), "{n_passes}");
         }
         assert!(n_undone > 20 && n_complete == 1, "{n_undone}, {n_complete}");
     }

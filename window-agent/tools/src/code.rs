@@ -8,9 +8,6 @@ pub mod truncate;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
-
 use self::render::{Rendered, Window as Lines};
 use self::schemas::{
     ApplyEdit, CodeAction, Complete, FindReferences, Format, GetDiagnostics, GetOutline, Navigate,
@@ -18,16 +15,20 @@ use self::schemas::{
 };
 use crate::answer::{Answer, Spoken, Told, unknown_tool};
 use crate::arguments::typed;
+use crate::whose::Caller;
 use crate::window::Window;
 use crate::{outside, words};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::Object;
 use baton_agent_base::paths;
 use baton_agent_code::actions::Lines as ActionLines;
-use baton_agent_code::change::{Change, Wish};
+use baton_agent_code::change::{Change, Wish, Wishes};
 use baton_agent_code::complete::Place;
+use baton_agent_code::edits;
 use baton_agent_code::navigate::Direction;
+use baton_agent_code::plan::Plan;
 use baton_agent_code::references::Wanted;
+use serde_json::{Value, json};
 
 /// How long a call may take unless it says otherwise.
 const TIMEOUT_S: f64 = 5.0;
@@ -47,13 +48,14 @@ const N_COMPLETIONS: usize = 30;
 const N_PROBLEMS: usize = 100;
 
 /// Runs a tool on arguments that its schema allows. A cancelled call cancels what it asked of a server.
-pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: CancellationToken) -> Answer {
+pub async fn call(window: &Window, tool: &str, arguments: Object, caller: Caller) -> Answer {
+    let client = caller.owner().unwrap_or_default();
     let answered = tokio::select! {
-        answered = answer(window, tool, arguments) => answered,
-        () = cancelled.cancelled() => Err(Fault::new(Kind::Interrupted, "The call was interrupted.")),
+        answered = answer(window, tool, arguments, &client) => answered,
+        () = caller.cancelled.cancelled() => Err(Fault::new(Kind::Interrupted, "The call was interrupted.")),
     };
     // Nobody reads the answer to a call that was canceled.
-    let notice = if cancelled.is_cancelled() { None } else { window.code.take_news() };
+    let notice = if caller.cancelled.is_cancelled() { None } else { window.code.take_news() };
     let answer = match answered {
         Ok((object, text)) => Answer::Spoken(Spoken { texts: vec![text], object, ..Spoken::default() }),
         Err(error) => {
@@ -66,8 +68,13 @@ pub async fn call(window: &Window, tool: &str, arguments: Object, cancelled: Can
     answer.telling(Told { notice, label: None })
 }
 
-/// What a tool answers: the structure, and a text that says the same in fewer tokens.
-pub async fn answer(window: &Window, tool: &str, arguments: Object) -> Result<(Object, String), Fault> {
+/// What a tool answers: the structure, and a text that says the same in fewer tokens. `client`: whose change it is.
+pub async fn answer(
+    window: &Window,
+    tool: &str,
+    arguments: Object,
+    client: &str,
+) -> Result<(Object, String), Fault> {
     let folders: Vec<PathBuf> =
         window.workspace().folders().iter().map(|folder| folder.path.clone()).collect();
     let rendered = match tool {
@@ -76,10 +83,11 @@ pub async fn answer(window: &Window, tool: &str, arguments: Object) -> Result<(O
         "lcp_find_references" => find_references(window, &folders, arguments).await,
         "lcp_get_diagnostics" => get_diagnostics(window, &folders, arguments).await,
         "lcp_navigate" => navigate(window, &folders, arguments).await,
-        "lcp_rename" => rename(window, &folders, arguments).await,
-        "lcp_apply_edit" => apply_edit(window, &folders, arguments).await,
+        "lcp_rename" => rename(window, &folders, arguments, client).await,
+        "lcp_apply_edit" => apply_edit(window, &folders, arguments, client).await,
+        "lcp_undo" => undo(window, &folders, client).await,
         "lcp_complete" => complete(window, arguments).await,
-        "lcp_code_action" => code_action(window, &folders, arguments).await,
+        "lcp_code_action" => code_action(window, &folders, arguments, client).await,
         other => Err(unknown_tool(other)),
     };
     rendered.map(|rendered| (rendered.object, rendered.text))
@@ -177,7 +185,12 @@ async fn navigate(window: &Window, folders: &[PathBuf], arguments: Object) -> Re
     Ok(render::spots(&found, folders, limit))
 }
 
-async fn rename(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, Fault> {
+async fn rename(
+    window: &Window,
+    folders: &[PathBuf],
+    arguments: Object,
+    client: &str,
+) -> Result<Rendered, Fault> {
     let arguments: Rename = typed(arguments)?;
     let file = exact(window, &arguments.context_file.0).await?;
     let wanted = Wanted::place(arguments.symbol_name.0, file, arguments.line.map(|line| line.0));
@@ -186,7 +199,8 @@ async fn rename(window: &Window, folders: &[PathBuf], arguments: Object) -> Resu
     let (change, renamed) = window.code.renaming(&window.workspace(), &wanted, new_name, deadline).await?;
     let taken = render::taken(&change.plan, new_name, folders);
     let subject = ("symbol", N_RENAMED);
-    let mut rendered = preview_or_make(window, folders, subject, change, arguments.apply).await?;
+    let apply = (arguments.apply, client);
+    let mut rendered = preview_or_make(window, folders, subject, change, apply).await?;
     let defined_at = format!("{}:{}", paths::relative(&renamed.file, folders), renamed.line);
     rendered.text = format!("{} ({defined_at}) becomes {new_name}. {}", renamed.name, rendered.text);
     rendered.object.insert("defined_at".to_owned(), defined_at.into());
@@ -210,7 +224,7 @@ async fn preview_or_make(
     folders: &[PathBuf],
     (subject_name, n_shown): (&str, usize),
     change: Change,
-    apply: Option<String>,
+    (apply, client): (Option<String>, &str),
 ) -> Result<Rendered, Fault> {
     let (n_files, plan) = (change.n_files(), change.plan.clone());
     window.code.ensure_unprotected(&window.workspace(), &plan)?;
@@ -228,7 +242,7 @@ async fn preview_or_make(
     };
     more[subject_name] = change.subject.clone().into();
     if is_made {
-        window.code.write(&window.workspace(), change).await?;
+        window.code.write(&window.workspace(), change, client).await?;
     }
     let (folders, n_shown) = (folders.to_vec(), if is_made { 0 } else { n_shown });
     aside(move || Ok(render::changes(&plan, &folders, n_shown, more))).await
@@ -254,7 +268,12 @@ async fn complete(window: &Window, arguments: Object) -> Result<Rendered, Fault>
     Ok(render::completions(&found))
 }
 
-async fn code_action(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, Fault> {
+async fn code_action(
+    window: &Window,
+    folders: &[PathBuf],
+    arguments: Object,
+    client: &str,
+) -> Result<Rendered, Fault> {
     let arguments: CodeAction = typed(arguments)?;
     let (workspace, deadline) = (window.workspace(), deadline(arguments.timeout));
     let file = match arguments.action {
@@ -280,12 +299,18 @@ async fn code_action(window: &Window, folders: &[PathBuf], arguments: Object) ->
                     false => error,
                 }
             })?;
-            preview_or_make(window, folders, ("action", N_CHANGED), change, arguments.apply).await
+            let apply = (arguments.apply, client);
+            preview_or_make(window, folders, ("action", N_CHANGED), change, apply).await
         }
     }
 }
 
-async fn apply_edit(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, Fault> {
+async fn apply_edit(
+    window: &Window,
+    folders: &[PathBuf],
+    arguments: Object,
+    client: &str,
+) -> Result<Rendered, Fault> {
     let arguments: ApplyEdit = typed(arguments)?;
     if arguments.edits.is_empty() {
         return Err(Fault::new(Kind::InvalidArguments, "There are no edits.").hint("Give at least one."));
@@ -296,11 +321,30 @@ async fn apply_edit(window: &Window, folders: &[PathBuf], arguments: Object) -> 
         old_text: edit.old_text,
         new_text: edit.new_text,
     });
-    let (file, wishes) = (exact(window, &arguments.file_path.0).await?, wishes.collect());
+    let file = exact(window, &arguments.file_path.0).await?;
+    let wishes = Wishes { edits: wishes.collect(), hash: arguments.hash };
     let change = window.code.edit(&window.workspace(), &file, wishes, deadline(arguments.timeout)).await?;
     let plan = change.plan.clone();
     let n_lines = plan.edits.first().map_or(0, |edit| edit.new.lines().count());
-    window.code.write(&window.workspace(), change).await?;
+    window.code.write(&window.workspace(), change, client).await?;
     let more = json!({"n_lines": n_lines, "note": "1 file was changed."});
-    Ok(render::changes(&plan, folders, 0, more))
+    Ok(marked(render::changes(&plan, folders, 0, more), &plan))
+}
+
+async fn undo(window: &Window, folders: &[PathBuf], client: &str) -> Result<Rendered, Fault> {
+    let plan = window.code.undo(&window.workspace(), client).await?;
+    let more = json!({"note": "Your last change is undone."});
+    Ok(marked(render::changes(&plan, folders, 0, more), &plan))
+}
+
+/// With the hash of the text of the one file that has another now, for the next edit of it.
+fn marked(mut rendered: Rendered, plan: &Plan) -> Rendered {
+    if let [edit] = &plan.edits[..]
+        && edit.to.is_some()
+    {
+        let hash = edits::mark(&edit.new);
+        rendered.text.push_str(&format!(" #{hash}"));
+        rendered.object.insert("hash".to_owned(), hash.into());
+    }
+    rendered
 }

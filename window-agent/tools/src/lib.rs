@@ -52,7 +52,8 @@ pub static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::new);
 /// Toolset of the tools that change files, or help with it; not offered unless it is asked for.
 const REFACTOR: &str = "refactor";
 /// Its tools.
-const REFACTORING: [&str; 4] = ["lcp_rename", "lcp_apply_edit", "lcp_complete", "lcp_code_action"];
+const REFACTORING: [&str; 5] =
+    ["lcp_rename", "lcp_apply_edit", "lcp_undo", "lcp_complete", "lcp_code_action"];
 
 /// See [`CATALOGUE`].
 #[derive(Debug)]
@@ -182,7 +183,7 @@ async fn run(window: &Window, definition: &Definition, arguments: Object, caller
         debug::schema::TOOLSET => debug::call(window, arguments, caller).await,
         quick::schemas::TOOLSET => quick::call(window, name, arguments, caller).await,
         lcp::schemas::TOOLSET => lcp::call(window, name, arguments, caller).await,
-        code::schemas::TOOLSET | REFACTOR => code::call(window, name, arguments, caller.cancelled).await,
+        code::schemas::TOOLSET | REFACTOR => code::call(window, name, arguments, caller).await,
         _ => debugger::call(window, name, arguments, caller).await,
     }
 }

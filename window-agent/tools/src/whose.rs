@@ -143,8 +143,9 @@ pub(crate) fn meant(
     let is_mine = |status: &&Status| caller.is_some() && status.owner.as_deref() == caller;
     let live: Vec<&Status> = all.iter().filter(|status| status.phase != Phase::Terminated).collect();
     let own_root = |status: &&&Status| is_mine(status) && status.parent.is_none();
-    let known =
-        live.iter().find(|status| last == Some(&status.id)).or_else(|| live.iter().rev().find(own_root));
+    // To name another's once, and be it to look at it, does not make it the client's own.
+    let is_last = |status: &&Status| last == Some(&status.id) && !is_others(status);
+    let known = live.iter().find(|status| is_last(status)).or_else(|| live.iter().rev().find(own_root));
     if let Some(known) = known {
         return Ok(Some(known.id.clone()));
     }
@@ -155,7 +156,7 @@ pub(crate) fn meant(
         (None, _) => {}
     }
     // What has ended may still have something to tell.
-    let ended = all.iter().rev().find(|status| last == Some(&status.id) || is_mine(status));
+    let ended = all.iter().rev().find(|status| is_last(status) || is_mine(status));
     match ended {
         Some(ended) => Ok(Some(ended.id.clone())),
         None => Err(unclear(&live)),
@@ -252,10 +253,11 @@ mod tests {
             status("3", "b", Phase::Stopped),
         ];
         assert_eq!((of("a", None, &all), of("a", Some("1"), &all)), ("2".to_owned(), "1".to_owned()));
-        assert_eq!((of("b", None, &all), of("b", Some("2"), &all)), ("3".to_owned(), "2".to_owned()));
+        // That it looked at another's makes no difference.
+        assert_eq!((of("b", None, &all), of("b", Some("2"), &all)), ("3".to_owned(), "3".to_owned()));
         assert_eq!(
             (of("c", None, &all), of("c", Some("3"), &all)),
-            ("which_session".to_owned(), "3".to_owned())
+            ("which_session".to_owned(), "which_session".to_owned())
         );
         assert_eq!(meant(None, None, &all).unwrap_err().kind, Kind::WhichSession);
     }

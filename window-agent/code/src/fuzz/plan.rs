@@ -9,13 +9,14 @@ use arbitrary::{Result, Unstructured};
 
 use super::edits::{apply_plainly, edit};
 use super::scratch::Scratch;
-use crate::change::{MAX_MOVED, files_below};
 use crate::edits::{EditProblem, OnExisting, Step};
+use crate::files::{MAX_MOVED, files_below};
 use crate::journal::{Ledger, TURN_LIMIT};
 use crate::lsp::TextEdit;
 use crate::plan::{FileEdit, Found, Plan, plan};
 use crate::text::{Encoding, Storage, Text};
-use crate::write::write_all;
+use crate::undo::undo_last;
+use crate::write::{Trace, write_all};
 
 /// Places that steps name; nothing is below a file.
 const NAMES: [&str; 11] = ["a", "b", "n", "m", "d", "d/x", "d/y", "e", "e/x", "e/y", "f/g/x"];
@@ -261,9 +262,11 @@ pub(super) fn run_on_disk(bytes: &[u8]) {
             folder.files = files;
         }
         meddling.iter().for_each(Meddling::act);
-        let there = on_disk(&root);
-        let turn = Ledger::default().turn(&[], TURN_LIMIT).expect("nobody else has it");
-        match write_all(&plan, &turn) {
+        let (there, folders) = (on_disk(&root), folders_on_disk(&root));
+        let ledger = Ledger { folder: Some(scratch.home.path().join("changes")) };
+        let turn = ledger.turn(&[], TURN_LIMIT).expect("nobody else has it");
+        let made = write_all(&plan, &turn, Trace::Of("client"));
+        match &made {
             Ok(()) if meddling.is_empty() => {
                 assert_eq!(on_disk(&root), before.after(&plan).texts(), "{steps:?}");
             }
@@ -276,6 +279,13 @@ pub(super) fn run_on_disk(bytes: &[u8]) {
         }
         let is_ours = |path: &PathBuf| path.to_string_lossy().contains(".baton-");
         assert!(!on_disk(&root).keys().any(is_ours), "nothing is left beside the files");
+        let undone = undo_last(&turn, "client", |_| true, |_| Ok(()));
+        assert_eq!(undone.is_ok(), made.is_ok(), "{undone:?} of {steps:?} with {meddling:?}");
+        assert_eq!(
+            (on_disk(&root), folders_on_disk(&root)),
+            (there, folders),
+            "undone: {steps:?} with {meddling:?}"
+        );
     });
 }
 
@@ -310,6 +320,19 @@ fn read_all(input: &mut Unstructured<'_>, root: &Path) -> Result<(Vec<Step>, Vec
     });
     let meddling = meddling.collect::<Result<_>>()?;
     Ok((read_steps(input, root)?, meddling))
+}
+
+fn folders_on_disk(root: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::from([root.to_owned()]);
+    let mut to_do = vec![root.to_owned()];
+    while let Some(folder) = to_do.pop() {
+        let entries = std::fs::read_dir(folder).expect("our own folder").flatten();
+        let inside = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+        let inside: Vec<PathBuf> = inside.collect();
+        found.extend(inside.iter().cloned());
+        to_do.extend(inside);
+    }
+    found
 }
 
 /// Everything there is, hidden files too.

@@ -117,13 +117,13 @@ async fn edits_are_made_where_they_fit() {
         "lib.py",
         json!([{"old_text": "return 3", "new_text": "x = 1\nreturn x"}]),
         expect![[r#"
-            {"data":[{"file":"lib.py","lines":[2]}],"n_lines":3,"note":"1 file was changed.","success":true}
+            {"data":[{"file":"lib.py","lines":[2]}],"hash":554402967,"n_lines":3,"note":"1 file was changed.","success":true}
             "def price(item):\r\n    x = 1\r\nreturn x\r\n"
         "#]],
     )
     .await;
     edit(&place, "lib.py", json!([{"start_line": 2, "new_text": "    y = 2"}, {"start_line": 1, "end_line": 0, "new_text": "# first"}]), expect![[r##"
-        {"data":[{"file":"lib.py","lines":[1,2]}],"n_lines":4,"note":"1 file was changed.","success":true}
+        {"data":[{"file":"lib.py","lines":[1,2]}],"hash":946574169,"n_lines":4,"note":"1 file was changed.","success":true}
         "# first\r\ndef price(item):\r\n    y = 2\r\nreturn x\r\n"
     "##]]).await;
     edit(
@@ -131,7 +131,7 @@ async fn edits_are_made_where_they_fit() {
         "main.py",
         json!([{"start_line": 2, "end_line": 3, "new_text": ""}]),
         expect![[r#"
-            {"data":[{"file":"main.py","lines":[2]}],"n_lines":1,"note":"1 file was changed.","success":true}
+            {"data":[{"file":"main.py","lines":[2]}],"hash":802077297,"n_lines":1,"note":"1 file was changed.","success":true}
             "from lib import price\n"
         "#]],
     )
@@ -142,7 +142,7 @@ async fn edits_are_made_where_they_fit() {
         "main.py",
         json!([{"start_line": 3, "end_line": 2, "new_text": "c"}]),
         expect![[r#"
-            {"data":[{"file":"main.py","lines":[2]}],"n_lines":3,"note":"1 file was changed.","success":true}
+            {"data":[{"file":"main.py","lines":[2]}],"hash":781305284,"n_lines":3,"note":"1 file was changed.","success":true}
             "a\nb\nc"
         "#]],
     )
@@ -153,7 +153,7 @@ async fn edits_are_made_where_they_fit() {
         "main.py",
         json!([{"start_line": 1, "end_line": 0, "new_text": "a"}]),
         expect![[r#"
-            {"data":[{"file":"main.py","lines":[1]}],"n_lines":1,"note":"1 file was changed.","success":true}
+            {"data":[{"file":"main.py","lines":[1]}],"hash":417363133,"n_lines":1,"note":"1 file was changed.","success":true}
             "a"
         "#]],
     )
@@ -277,4 +277,71 @@ async fn an_edit_that_changes_nothing_says_so() {
     let edit = json!({"old_text": "x = 1", "new_text": "x = 1"});
     let answer = place.call("lcp_apply_edit", json!({"file_path": "a.py", "edits": [edit]})).await;
     assert_eq!(answer["code"], "nothing_to_change", "{answer}");
+}
+
+/// What is read says which text it is, and an edit of another one is refused.
+#[tokio::test]
+async fn an_edit_may_say_which_text_it_is_of() {
+    let place = Place::new(&[("a.py", "def f():\n    return 1\n\n\ndef g():\n    return 2\n")]);
+    let outline = place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
+    let symbol =
+        place.ok("lcp_read_symbol", json!({"file_path": "a.py", "symbol_name": "f", "timeout": 60})).await;
+    assert!(outline["hash"].is_i64() && outline["hash"] == symbol["hash"], "{outline:#} {symbol:#}");
+    let text = place.text("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
+    assert!(text.starts_with(&format!("a.py: 6 lines (ty) #{}\n", symbol["hash"])), "{text}");
+    let edit = |line: usize, new: &str, hash: &Value| {
+        let edits = json!([{"start_line": line, "new_text": new}]);
+        json!({"file_path": "a.py", "edits": edits, "hash": hash})
+    };
+    // Of the same length, and the edit would fit.
+    place.write("a.py", "def f():\n    return 3\n\n\ndef g():\n    return 2\n");
+    let refused = place.call("lcp_apply_edit", edit(2, "    return 4", &symbol["hash"])).await;
+    assert_eq!(refused["code"], "changed_meanwhile");
+    assert!(
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .ends_with("a.py has changed since it was read; nothing was changed.")
+    );
+    assert_eq!(refused["hint"], "Read the place again, and edit with the hash of that answer.");
+    let again = place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
+    let made = place.ok("lcp_apply_edit", edit(2, "    return 4", &again["hash"])).await;
+    // The answer of an edit is as good as a read.
+    place.ok("lcp_apply_edit", edit(6, "    return 5", &made["hash"])).await;
+    assert_eq!(read(&place, "a.py"), "def f():\n    return 4\n\n\ndef g():\n    return 5\n");
+}
+
+#[tokio::test]
+async fn a_change_of_several_files_is_undone_whole_or_not_at_all() {
+    let place = place();
+    let rename = |apply: Option<&str>| json!({"symbol_name": "price", "context_file": "main.py", "new_name": "cost", "apply": apply, "timeout": 60});
+    let preview = place.ok("lcp_rename", rename(None)).await;
+    place.ok("lcp_rename", rename(preview["token"].as_str())).await;
+    let edits = json!([{"start_line": 2, "new_text": "# here"}]);
+    place.ok("lcp_apply_edit", json!({"file_path": "main.py", "edits": edits})).await;
+    let texts = || (read(&place, "lib.py"), read(&place, "main.py"));
+    let changed = texts();
+
+    let others = place.call_of("two", "lcp_undo", json!({})).await;
+    assert_eq!((others["code"].as_str(), texts()), (Some("nothing_to_undo"), changed));
+    let undone = place.ok("lcp_undo", json!({})).await;
+    assert_eq!(undone["data"], json!([{"file": "main.py", "lines": [2]}]));
+    let renamed = (LIB.replace("price", "cost"), MAIN.replace("price", "cost"));
+    assert_eq!(texts(), renamed);
+
+    // Somebody saves one of them.
+    place.write("lib.py", "def cost(item): ...\n");
+    let refused = place.call("lcp_undo", json!({})).await;
+    assert_eq!(refused["code"], "changed_meanwhile");
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.ends_with("lib.py has changed since; nothing was undone."), "{message}");
+    assert_eq!(read(&place, "main.py"), renamed.1, "whole or not at all");
+    place.write("lib.py", &renamed.0);
+    let undone = place.ok("lcp_undo", json!({})).await;
+    assert_eq!(undone["data"].as_array().map(Vec::len), Some(2), "{undone:#}");
+    assert_eq!(texts(), (LIB.to_owned(), MAIN.to_owned()));
+    let nothing = place.call("lcp_undo", json!({})).await;
+    assert_eq!(nothing["code"], "nothing_to_undo", "an undo is none of the changes: {nothing:#}");
+    let answer = place.ok("lcp_get_diagnostics", json!({"file_path": "main.py", "timeout": 60})).await;
+    assert_eq!(answer["total"], 0, "{answer}");
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use baton_agent_code::servers::{Places, ServerSpec, Table};
 use baton_agent_tools::code;
+use baton_agent_tools::whose::Caller;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -105,7 +106,7 @@ async fn without_a_server_the_text_is_searched_and_said_so() {
         let answer = place.call(tool, arguments).await;
         expected.assert_eq(&answer.to_string());
     };
-    check("lcp_read_symbol", json!({"file_path": "a.py", "symbol_name": "hello"}), expect![[r##"{"data":"# Says hello.\ndef hello(name):\n    return name","end_line":3,"file":"a.py","freshness":"settled","kind":"function","note":"This is a text search: no language server for it is installed; `baton servers install ty` would.","source":"text_search","start_line":1,"success":true,"symbol":"hello"}"##]]).await;
+    check("lcp_read_symbol", json!({"file_path": "a.py", "symbol_name": "hello"}), expect![[r##"{"data":"# Says hello.\ndef hello(name):\n    return name","end_line":3,"file":"a.py","freshness":"settled","hash":739339265,"kind":"function","note":"This is a text search: no language server for it is installed; `baton servers install ty` would.","source":"text_search","start_line":1,"success":true,"symbol":"hello"}"##]]).await;
     check("lcp_find_references", json!({"symbol_name": "hello", "context_file": "a.py", "limit": 2}), expect![[r##"{"data":[{"code_snippet":"# Says hello.","context":"# Says hello.","file":"a.py","line":1},{"code_snippet":"def hello(name):","context":"def hello(name):","file":"a.py","line":2}],"freshness":"settled","more":{"a.py":[5],"b.py":[1]},"note":"This is a text search: no language server for it is installed; `baton servers install ty` would.","source":"text_search","success":true,"symbol":"hello","total":4}"##]]).await;
     check("lcp_get_diagnostics", json!({"file_path": "a.py"}), expect![[r#"{"code":"no_server","hint":"lcp_get_outline and lcp_find_references still work, by text search.","message":"Cannot check a.py: no language server for it is installed; `baton servers install ty` would.","status":"error"}"#]]).await;
     check("lcp_get_diagnostics", json!({}), expect![[r#"{"code":"no_server","hint":"no language server for it is installed; `baton servers install ty` would","message":"No language server can check this project.","status":"error"}"#]]).await;
@@ -237,8 +238,9 @@ async fn a_cancelled_call_ends_at_once_and_the_server_serves_on() {
     let pid = rustix::process::Pid::from_raw(server_pids(&place.root)[0] as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     let cancelled = CancellationToken::new();
+    let caller = Caller { cancelled: cancelled.clone(), ..Caller::default() };
     let arguments = json!({"file_path": "a.py", "timeout": 300}).as_object().cloned().unwrap();
-    let call = code::call(&place.window, "lcp_get_outline", arguments, cancelled.clone());
+    let call = code::call(&place.window, "lcp_get_outline", arguments, caller);
     let (answer, ()) = tokio::join!(call, async { cancelled.cancel() });
     assert_eq!(answer.into_object().0["code"], "interrupted");
     rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();

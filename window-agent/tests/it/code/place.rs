@@ -7,12 +7,12 @@ use baton_agent_base::workspace::Workspace;
 use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::{Places, Table};
 use baton_agent_debug::{Debugger, DebuggerOptions};
+use baton_agent_tools::whose::Caller;
 use baton_agent_tools::window::Window;
 use baton_agent_tools::{CATALOGUE, arguments, code};
 use baton_proto::control::WindowKind;
 use rustix::process::Signal;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 /// Where `cargo xtask test` installs the servers.
 pub(crate) fn servers() -> PathBuf {
@@ -25,6 +25,8 @@ pub(crate) struct Place {
     pub(crate) window: Window,
     pub(crate) root: PathBuf,
     _folder: Option<tempfile::TempDir>,
+    /// The state folder's part.
+    _changes: tempfile::TempDir,
 }
 
 impl Place {
@@ -46,13 +48,15 @@ impl Place {
         Self::with(root, Places { installed: Some(servers()), search_path, ..Places::default() })
     }
 
-    pub(crate) fn with(root: &Path, places: Places) -> Self {
+    pub(crate) fn with(root: &Path, mut places: Places) -> Self {
+        let changes = tempfile::tempdir().unwrap();
+        places.changes.get_or_insert(changes.path().to_owned());
         let workspace = Workspace::open(&[root.to_owned()]).unwrap();
         let debugger = Debugger::spawn(DebuggerOptions::default());
         let id = "w-test".parse().unwrap();
         let mut window = Window::new(id, "test".to_owned(), WindowKind::Headless, workspace, debugger);
         window.code = CodeIndex::new(places);
-        Self { window, root: root.to_owned(), _folder: None }
+        Self { window, root: root.to_owned(), _folder: None, _changes: changes }
     }
 
     /// A window where that server goes before all others.
@@ -98,11 +102,16 @@ impl Place {
 
     /// The structured answer; checked against the tool's own schema as far as the types go.
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
+        self.call_of("one", tool, arguments).await
+    }
+
+    /// The same of a client by its name.
+    pub(crate) async fn call_of(&self, client: &str, tool: &str, arguments: Value) -> Value {
         let definition = CATALOGUE.find(tool).unwrap();
         let arguments = arguments.as_object().cloned();
         let arguments = arguments::check(tool, &definition.shape, arguments).unwrap();
-        let cancelled = CancellationToken::new();
-        let (object, _) = code::call(&self.window, tool, arguments, cancelled).await.into_object();
+        let caller = Caller { id: Some(client.to_owned()), ..Caller::default() };
+        let (object, _) = code::call(&self.window, tool, arguments, caller).await.into_object();
         let known = &definition.output["properties"];
         for name in object.keys() {
             let is_known = name == "candidates" || known.get(name).is_some();
@@ -114,7 +123,7 @@ impl Place {
     /// What a model is shown.
     pub(crate) async fn text(&self, tool: &str, arguments: Value) -> String {
         let arguments = arguments.as_object().cloned().unwrap();
-        code::answer(&self.window, tool, arguments).await.unwrap().1
+        code::answer(&self.window, tool, arguments, "one").await.unwrap().1
     }
 
     /// The answer, which must be a success.

@@ -13,6 +13,7 @@ use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::{Object, object};
 use baton_agent_base::paths::relative;
 use baton_agent_code::choose::lines_with_comments;
+use baton_agent_code::edits::mark;
 use baton_agent_code::lsp::Range;
 use baton_agent_code::plan::{FileEdit, Plan};
 use baton_agent_code::search;
@@ -121,11 +122,13 @@ pub(super) fn outline(
     let (mut object, note) = answer(data, &outline.source, &outline.freshness, Vec::new());
     object.insert("file".to_owned(), file.clone().into());
     object.insert("n_lines".to_owned(), n_lines.into());
+    let hash = mark(outline.text().as_str());
+    object.insert("hash".to_owned(), hash.into());
     if n_deeper > 0 {
         object.insert("n_deeper".to_owned(), n_deeper.into());
     }
     let origin = origin(&outline.source, &outline.freshness);
-    let mut text = format!("{file}: {n_lines} lines {origin}\n{}", lines.trim_end());
+    let mut text = format!("{file}: {n_lines} lines {origin} #{hash}\n{}", lines.trim_end());
     if outline.symbols.is_empty() {
         text.push_str("no symbols");
     }
@@ -256,15 +259,17 @@ pub(super) fn symbol(
     let (mut object, note) =
         answer(truncated.text.clone().into(), &outline.source, &outline.freshness, notes);
     let kind = chosen.symbols.first().map(|symbol| symbol.kind).unwrap_or_default();
+    let hash = mark(text.as_str());
     object.extend(self::object(json!({
         "file": file, "symbol": chosen.path, "kind": kind, "start_line": start + 1, "end_line": end + 1,
+        "hash": hash,
     })));
     if let Some((first, last)) = skipped {
         object.insert("skipped".to_owned(), json!({"start_line": first + 1, "end_line": last + 1}));
     }
     let origin = origin(&outline.source, &outline.freshness);
-    let mut shown =
-        format!("{file}:{}-{} {kind} {} {origin}\n{}", start + 1, end + 1, chosen.path, truncated.text);
+    let lines = format!("{}-{}", start + 1, end + 1);
+    let mut shown = format!("{file}:{lines} {kind} {} {origin} #{hash}\n{}", chosen.path, truncated.text);
     with_note(&mut shown, &note);
     Ok(Rendered { object, text: shown })
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::definition::{Definition, Effect, Sketch, taken};
+use crate::definition::{Definition, Effect, Nothing, Sketch, taken};
 use baton_agent_base::object::{Object, object};
 
 /// Name of the toolset.
@@ -22,6 +22,7 @@ pub fn definitions() -> Vec<Definition> {
         navigate(),
         rename(),
         apply_edit(),
+        undo(),
         complete(),
         code_action(),
     ];
@@ -118,6 +119,7 @@ fn get_outline() -> Sketch {
                 "file": {"type": "string"},
                 "n_lines": {"type": "integer"},
                 "n_deeper": {"type": "integer", "description": "Symbols below depth."},
+                "hash": {"type": "integer"},
             }),
         ),
     }
@@ -156,6 +158,7 @@ fn read_symbol() -> Sketch {
                 "start_line": {"type": "integer"},
                 "end_line": {"type": "integer"},
                 "skipped": {"type": "object", "description": "start_line, end_line of what is omitted."},
+                "hash": {"type": "integer"},
             }),
         ),
     }
@@ -335,6 +338,8 @@ fn rename() -> Sketch {
 pub(super) struct ApplyEdit {
     pub(super) file_path: FilePath,
     pub(super) edits: Vec<OneEdit>,
+    /// From a read: refused when the file has changed since.
+    pub(super) hash: Option<i64>,
     pub(super) timeout: Option<Timeout>,
 }
 
@@ -361,8 +366,20 @@ fn apply_edit() -> Sketch {
                 json!({"file": {"type": "string"}, "lines": {"type": "array", "items": {"type": "integer"}}}),
                 &["file", "lines"],
             ),
-            json!({"n_lines": {"type": "integer"}}),
+            json!({"n_lines": {"type": "integer"}, "hash": {"type": "integer"}}),
         ),
+    }
+}
+
+fn undo() -> Sketch {
+    Sketch {
+        name: "lcp_undo",
+        title: "Undo",
+        description: "Takes back your last change of files, whole or not at all; again for the one before.",
+        effect: Effect::Destroys,
+        waits: false,
+        input: taken::<Nothing>(),
+        output: told(list_of(changed_file(), &["file"]), json!({"hash": {"type": "integer"}})),
     }
 }
 
