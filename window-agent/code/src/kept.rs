@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use super::files::{MAX_MOVED, files_below};
 use super::journal::{hash, private};
 use super::plan::{FileEdit, FolderMove, Plan};
-use super::text::{self, Storage, Text};
+use super::text::{self, Text};
 
 /// So long a change can be undone.
 const KEPT: Duration = Duration::from_hours(24);
@@ -86,24 +86,24 @@ pub(crate) fn client(caller: &str) -> String {
 impl Record {
     /// What a plan will do, as the disk is before.
     pub(crate) fn of(plan: &Plan) -> Self {
-        let mut record = Self { gap: gap(plan), ..Self::default() };
-        if record.gap.is_empty() {
-            record.files = plan.edits.iter().map(|edit| was(plan, edit)).collect();
-        }
-        // Whose it is has to be known of one that cannot be undone, too.
-        record.folders = plan.folders.iter().map(|folder| moved(plan, folder)).collect();
+        let gap = gap(plan);
+        let file = |edit: &FileEdit| match gap.is_empty() {
+            true => was(plan, edit),
+            // Where it is has to be known of one that cannot be undone, too.
+            false => Was { after: Some(edit.path.clone()), ..Was::default() },
+        };
+        let files = plan.edits.iter().map(file).collect();
+        let folders = plan.folders.iter().map(|folder| moved(plan, folder)).collect();
         let to = plan.edits.iter().filter_map(|edit| edit.to.as_ref());
-        for place in to.chain(plan.folders.iter().map(|folder| &folder.to)) {
-            let missing = place.ancestors().skip(1).take_while(|folder| !folder.exists());
-            record.made.extend(missing.map(Path::to_owned));
-        }
-        record.made.sort();
-        record.made.dedup();
-        if !record.gap.is_empty() {
-            let touched = |edit: &FileEdit| Was { after: Some(edit.path.clone()), ..Was::default() };
-            record.files = plan.edits.iter().map(touched).collect();
-        }
-        record
+        let places = to.chain(plan.folders.iter().map(|folder| &folder.to));
+        let missing = |place: &PathBuf| {
+            let above = place.ancestors().skip(1).take_while(|folder| !folder.exists());
+            above.map(Path::to_owned).collect::<Vec<_>>()
+        };
+        let mut made: Vec<PathBuf> = places.flat_map(missing).collect();
+        made.sort();
+        made.dedup();
+        Self { gap, files, folders, made }
     }
 
     /// All places that it names.
@@ -288,11 +288,17 @@ impl Was {
             }
             None => String::new(),
         };
-        let to = self.before.as_ref().map(|before| folders_then(folders, before));
-        let end = to.is_some().then(|| self.before.clone()).flatten();
-        let storage = if self.before.is_some() { storage } else { Storage::Plain };
-        let (now, old) = (Arc::new(Text::new(now)), if to.is_some() { Some(old) } else { None });
-        Ok(FileEdit::between((self.after.clone(), to), end.unwrap_or(place), now, old, storage))
+        let now = Arc::new(Text::new(now));
+        let Some(before) = &self.before else {
+            // Somebody has put a link in the place of the file, and it would go instead.
+            let is_link = self.after.as_ref().is_some_and(|after| after.is_symlink());
+            if is_link {
+                return Err(place);
+            }
+            return Ok(FileEdit::between((self.after.clone(), None), place, now, None, storage));
+        };
+        let ends = (self.after.clone(), Some(folders_then(folders, before)));
+        Ok(FileEdit::between(ends, before.clone(), now, Some(old), storage))
     }
 }
 
@@ -369,6 +375,7 @@ pub(crate) fn of_client(folder: &Path, client: &str) -> impl Iterator<Item = (En
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Storage;
 
     #[test]
     fn what_is_written_is_read_and_what_is_cut_off_is_not() {
@@ -434,6 +441,22 @@ mod tests {
         let (_, next) = prepare(&folder, &client("one"), "id", &record).unwrap();
         write(&next, &bytes).unwrap();
         assert_eq!(entries(&folder).last().map(|entry| entry.path.clone()), Some(next));
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_file_is_not_removed_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let ends = (None, Some(at("new")));
+        let empty = Arc::new(Text::new(String::new()));
+        let created = FileEdit::between(ends, at("new"), empty, Some("x".to_owned()), Storage::Plain);
+        let record = Record::of(&Plan { edits: vec![created], folders: Vec::new() });
+        std::fs::write(at("new"), "x").unwrap();
+        let back = record.back().unwrap();
+        assert_eq!((back.edits[0].from.clone(), back.edits[0].to.clone()), (Some(at("new")), None));
+        std::fs::rename(at("new"), at("moved")).unwrap();
+        std::os::unix::fs::symlink("moved", at("new")).unwrap();
+        assert_eq!(record.back().unwrap_err(), [at("new")]);
     }
 
     #[test]
