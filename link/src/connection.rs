@@ -21,12 +21,12 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::api;
 use crate::home::{Home, random_hex};
+use crate::net::{TcpStream, UnixStream};
 use crate::socket;
 
 /// A coordinator that does not answer a hello or a ping for this long has missed it.

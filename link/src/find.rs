@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use crate::connection::{Connection, OpenError};
 use crate::explain::Explanation;
 use crate::home::{Home, HomeError};
+use crate::plant::{self, Plant};
 use crate::process::{Process, is_running, kill_verified, lock_holder, port_owner, start_time};
 use crate::spawn::{self, Spawn, SpawnError};
 
@@ -236,6 +237,9 @@ async fn start(options: &FindOptions) -> Result<Option<Instant>, FindError> {
         Some(program) => program.clone(),
         None => spawn::program().map_err(|error| FindError::Failed(Explanation::new(error)))?,
     };
+    if plant::has(Plant::NoSuccessor) && options.home.last_port().is_some() {
+        return Err(FindError::NotRunning);
+    }
     let first_port = options.first_port.filter(|_| options.home.known_port().is_none());
     let port = options.port.or(first_port);
     let spawn = Spawn { home: &options.home, program: &program, port, inheritance: None };

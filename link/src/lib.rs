@@ -12,6 +12,8 @@
 //! | [`api`] | the routes of the control API, and a typed call for each |
 //! | [`connection`] | one proven connection and the typed requests on it |
 //! | [`spawn`] | start `baton serve` detached and hear how it went |
+//! | [`net`], [`blocking`] | streams and listeners, work that blocks: the system's, or those of a simulation |
+//! | [`plant`] | faults that a simulation has to find; none of them is ever in a program |
 //! | [`scratch`] | a private folder for what lives no longer than its process |
 //! | [`trees`] | which tree of files a folder belongs to |
 //! | [`find`] | all of it together: find the coordinator, or start one |
@@ -19,6 +21,8 @@
 //! The usual way in is [`find::find_or_start`].
 
 pub mod api;
+#[cfg_attr(sim, path = "sim/blocking.rs")]
+pub mod blocking;
 pub mod connection;
 pub mod explain;
 pub mod find;
@@ -27,9 +31,16 @@ pub mod folders;
 pub mod fuzz;
 pub mod home;
 pub mod logs;
+#[cfg_attr(sim, path = "sim/net.rs")]
+pub mod net;
 pub mod peer;
+pub mod plant;
+#[cfg_attr(sim, path = "sim/process.rs")]
 pub mod process;
 pub mod scratch;
+#[cfg(sim)]
+pub mod sim;
+#[cfg_attr(sim, path = "sim/socket.rs")]
 pub mod socket;
 pub mod spawn;
 pub mod trees;

@@ -4,11 +4,24 @@
 //! client sent to it. The kernel knows whose the socket is.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::sleep;
+
+/// A TCP stream that knows its two ends: the system's, or a simulation's.
+pub trait Ends: AsFd {
+    /// Our own address and the other's.
+    fn ends(&self) -> io::Result<(SocketAddr, SocketAddr)>;
+}
+
+impl Ends for TcpStream {
+    fn ends(&self) -> io::Result<(SocketAddr, SocketAddr)> {
+        Ok((self.local_addr()?, self.peer_addr()?))
+    }
+}
 
 /// Between two looks whether the other end was accepted.
 const LOOK: Duration = Duration::from_millis(1);
@@ -30,8 +43,9 @@ pub fn is_trusted_peer(stream: impl AsFd) -> bool {
 /// For whoever connected: returns once it is known that nobody but this user, or root, holds the other end on this
 /// machine. Waits until it is accepted: before that the kernel does not know whose it will be. On another machine
 /// nobody knows.
-pub async fn check_server(stream: &TcpStream) -> io::Result<()> {
-    let (own, other) = (stream.local_addr()?.ip(), stream.peer_addr()?.ip());
+pub async fn check_server(stream: &impl Ends) -> io::Result<()> {
+    let (own, other) = stream.ends()?;
+    let (own, other) = (own.ip(), other.ip());
     if !other.to_canonical().is_loopback() && own != other {
         return Ok(());
     }
@@ -52,7 +66,7 @@ pub fn is_trusted_user(uid: u32) -> bool {
     uid == 0 || uid == rustix::process::geteuid().as_raw()
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(sim)))]
 mod system {
     use std::io;
     use std::net::SocketAddr;
@@ -76,7 +90,11 @@ mod system {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(sim)]
+#[path = "sim/peer.rs"]
+mod system;
+
+#[cfg(all(not(target_os = "linux"), not(sim)))]
 mod system {
     use std::io;
     use std::os::fd::BorrowedFd;

@@ -1,8 +1,10 @@
 //! Start times of processes, and killing only the process that is meant.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::home::HOME_VARIABLE;
 
@@ -37,6 +39,16 @@ pub fn start_time(pid: u32) -> Option<u64> {
     // FNV-1a: any digest that is the same in every process will do.
     let digest = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     (!text.is_empty()).then(|| text.iter().fold(0xcbf2_9ce4_8422_2325, digest))
+}
+
+/// The id of this process.
+pub fn own_id() -> u32 {
+    std::process::id()
+}
+
+/// How long this machine runs: its own clock, not the one of the wall, which can be set back.
+pub fn since_boot() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()
 }
 
 /// When this process started; 0 when the system does not tell.

@@ -9,10 +9,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-use tokio::net::UnixStream;
-
 use crate::home::{Home, random_hex};
+use crate::net::UnixStream;
+use rustix::fs::OFlags;
 
 /// The coordinator: `/v1` and `/mcp`.
 pub const COORDINATOR: &str = "coordinator";

@@ -1,19 +1,19 @@
 //! Starts `baton serve` detached and hears over a pipe how it went; a start is a handshake, never a sleep.
 
+#[cfg_attr(sim, path = "sim/launch.rs")]
+mod launch;
+
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use baton_proto::start::Handshake;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::{ChildStdout, Command};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use crate::home::{HOME_VARIABLE, Home};
+use crate::home::Home;
+pub use launch::keep_descriptors;
 
 /// Environment variable that names the program to start, for tests and unusual installations.
 pub const PROGRAM_VARIABLE: &str = "BATON_BIN";
@@ -26,12 +26,6 @@ const MAX_SPAWNS: usize = 5;
 
 /// See [`MAX_SPAWNS`].
 const SPAWN_WINDOW: Duration = Duration::from_secs(30);
-
-/// A start takes milliseconds; a loaded machine and a slow disk get this long.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Longest handshake line.
-const MAX_HANDSHAKE_LEN: u64 = 16 * 1024;
 
 /// Why no coordinator was started.
 #[derive(Debug, thiserror::Error)]
@@ -96,77 +90,22 @@ pub struct Spawn<'a> {
 /// Starts a coordinator and waits for its handshake. An heir that is not ready is ended: it holds what is
 /// another's.
 pub async fn spawn(spawn: Spawn<'_>) -> Result<Handshake, SpawnError> {
-    let Spawn { home, program, port, inheritance } = spawn;
-    let is_heir = inheritance.is_some();
-    let program_error = |source| SpawnError::Program { program: program.to_owned(), source };
-    let mut command = Command::new(program);
-    command.args(["serve", "--detached"]).env(HOME_VARIABLE, home.path()).current_dir("/");
-    if home.known_port().is_some() {
-        // What this process was started with may be older than what the user has moved Baton to since.
-        command.env_remove(PORT_VARIABLE);
+    if spawn.inheritance.is_none() {
+        allow_spawn(Instant::now())?;
     }
-    if let Some(port) = port {
-        command.arg("--port").arg(port.to_string());
-    }
-    match inheritance {
-        Some(socket) => {
-            command.arg("--inherit").stdin(Stdio::from(socket));
-        }
-        None => {
-            allow_spawn(Instant::now())?;
-            if let Some(port) = home.last_port() {
-                command.arg("--fallback-port").arg(port.to_string());
-            }
-            command.stdin(Stdio::null());
-        }
-    }
-    command.stdout(Stdio::piped()).stderr(Stdio::null());
-    keep_descriptors();
-    let mut child = command.spawn().map_err(program_error)?;
-    let stdout = child.stdout.take().ok_or_else(|| program_error(io::ErrorKind::BrokenPipe.into()))?;
-    let handshake = read_handshake(stdout).await;
-    if is_heir && !matches!(handshake, Ok(Handshake::Ready { .. })) {
-        // It may have ended by itself.
-        let _ = child.kill().await;
-    }
-    handshake
-}
-
-/// To be called before a process is started that outlives us: a descriptor of ours in its hands would keep our files,
-/// sockets and locks open.
-pub fn keep_descriptors() {
-    close_fds::set_fds_cloexec(3, &[]);
-}
-
-async fn read_handshake(stdout: ChildStdout) -> Result<Handshake, SpawnError> {
-    let mut line = String::new();
-    let mut reader = BufReader::new(stdout.take(MAX_HANDSHAKE_LEN));
-    match timeout(HANDSHAKE_TIMEOUT, reader.read_line(&mut line)).await {
-        Ok(Ok(_)) => serde_json::from_str(&line).map_err(|_| SpawnError::NoHandshake {
-            why: if line.is_empty() {
-                "it exited immediately".to_owned()
-            } else {
-                format!("it printed {line:?}")
-            },
-        }),
-        Ok(Err(error)) => Err(SpawnError::NoHandshake { why: error.to_string() }),
-        Err(_) => Err(SpawnError::NoHandshake { why: "it did not respond within 10 s".to_owned() }),
-    }
+    launch::launch(spawn).await
 }
 
 /// A start that came to nothing because another coordinator won is no failure: it is not counted.
 pub(crate) fn forgive_last_spawn() {
-    if let Ok(mut spawns) = SPAWNS.lock() {
-        spawns.pop_back();
-    }
+    launch::with_starts(|starts| {
+        starts.pop_back();
+    });
 }
 
-/// Starts of this process within [`SPAWN_WINDOW`].
-static SPAWNS: Mutex<VecDeque<Instant>> = Mutex::new(VecDeque::new());
-
 fn allow_spawn(now: Instant) -> Result<(), SpawnError> {
-    let mut spawns = SPAWNS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    count_spawn(&mut spawns, now).map_err(|retry_in| SpawnError::Paused { retry_in })
+    let allowed = launch::with_starts(|starts| count_spawn(starts, now));
+    allowed.map_err(|retry_in| SpawnError::Paused { retry_in })
 }
 
 fn count_spawn(spawns: &mut VecDeque<Instant>, now: Instant) -> Result<(), Duration> {

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use baton_link::connection::{CallError, Connection, Events};
 use baton_link::find::{FindError, FindOptions, find, find_or_start};
+use baton_link::plant::{self, Plant};
+use baton_link::process::{own_id, own_start_time, since_boot};
 use baton_proto::PROTOCOL;
 use baton_proto::control::{
     DRAIN_MS, DebugSession, Heartbeat, Leave, Notice, Register, Registered, WindowState,
 };
 use baton_proto::discovery::Token;
 use baton_proto::ids::{InstanceId, Term};
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -91,8 +92,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Of two runs the later one has the higher number. The clock of the machine, not of the wall, which can be set
 /// back between a crash and the next run; no coordinator outlives the machine.
 fn incarnation() -> u64 {
-    let since_boot = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
-    INCARNATIONS.saturating_add(u64::try_from(since_boot.as_millis()).unwrap_or_default())
+    INCARNATIONS.saturating_add(u64::try_from(since_boot().as_millis()).unwrap_or_default())
 }
 
 impl Membership {
@@ -174,6 +174,7 @@ impl Membership {
                 warn!("the coordinator is not responding");
                 self.suspect = Some(instance);
             }
+            Lost::Gone if plant::has(Plant::NoReturn) => std::future::pending().await,
             Lost::Gone => info!("the coordinator is gone"),
             Lost::Evicted => info!("the coordinator no longer knows this window"),
             Lost::Refused(why) => {
@@ -234,8 +235,8 @@ impl Membership {
             trees: trees_of(&folders),
             folders,
             auto_start: self.window.auto_start(),
-            pid: std::process::id(),
-            pid_start: baton_link::process::own_start_time(),
+            pid: own_id(),
+            pid_start: own_start_time(),
             port: address.port,
             socket: address.socket,
             incarnation: self.incarnation,

@@ -39,6 +39,7 @@ use baton_http::Admitted;
 use baton_http::connection::Way;
 use baton_link::api;
 use baton_link::explain::Explanation;
+use baton_link::process::own_id;
 use baton_proto::control::{
     Done, Failure, Heartbeat, Leave, Outcome, Pong, PortChange, PortChanged, Register, Registered, Replace,
     Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
@@ -127,7 +128,7 @@ impl ControlState {
             instance: roster.instance.clone(),
             generation: roster.generation,
             port,
-            pid: std::process::id(),
+            pid: own_id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             protocol: (PROTOCOL_MIN, PROTOCOL),
             nonce: String::new(),

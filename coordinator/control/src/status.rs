@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use baton_election::roster::{Roster, Window};
+use baton_link::process::own_id;
 use baton_proto::control::{Status, WindowStatus};
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -15,7 +16,7 @@ pub(super) fn url(port: u16) -> String {
 pub(super) fn status(roster: &Roster, port: u16) -> Status {
     Status {
         running: true,
-        pid: std::process::id(),
+        pid: own_id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         generation: roster.generation,
         url: url(port),

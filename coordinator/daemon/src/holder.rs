@@ -12,6 +12,7 @@
 //!
 //! It knows no secret, reads nothing that clients send, and ends by itself when no coordinator has come for a while.
 
+#[cfg_attr(sim, path = "sim/lease.rs")]
 mod lease;
 pub(crate) mod pass;
 mod process;

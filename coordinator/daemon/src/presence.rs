@@ -5,9 +5,9 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use baton_link::home::Home;
+use baton_link::net::UnixListener;
 use baton_link::socket;
 use baton_proto::discovery::Discovery;
-use tokio::net::UnixListener;
 use tracing::warn;
 
 use crate::singleton;

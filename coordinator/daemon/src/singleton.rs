@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use baton_link::home::{DEFAULT_PORT, Home};
-use baton_link::process::own_start_time;
+use baton_link::net::{self, TcpListener};
+use baton_link::process::{own_id, own_start_time};
 use baton_proto::discovery::Discovery;
 use baton_proto::ids::InstanceId;
 use baton_proto::start::Waiting;
 use baton_proto::{PROTOCOL, PROTOCOL_MIN};
-use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::{Instant, sleep};
 
 /// How often the lock file is looked at: its loss is noticed within two seconds.
@@ -193,24 +193,16 @@ impl PortChoice {
 
 /// Listens on both loopback addresses, or on none.
 pub fn bind(port: u16) -> Result<(u16, Vec<TcpListener>), BindError> {
-    let first = listen(IpAddr::V4(Ipv4Addr::LOCALHOST), port).map_err(|error| bind_error(error, port))?;
+    let first = net::listen(IpAddr::V4(Ipv4Addr::LOCALHOST), port, BACKLOG);
+    let first = first.map_err(|error| bind_error(error, port))?;
     let port = first.local_addr().map_err(|error| bind_error(error, port))?.port();
-    match listen(IpAddr::V6(Ipv6Addr::LOCALHOST), port) {
+    match net::listen(IpAddr::V6(Ipv6Addr::LOCALHOST), port, BACKLOG) {
         Ok(second) => Ok((port, vec![first, second])),
         // Whoever holds ::1 would get the calls of clients that say `localhost`.
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(BindError::Taken { port }),
         // The host has no IPv6.
         Err(_) => Ok((port, vec![first])),
     }
-}
-
-/// Never SO_REUSEPORT: it would let another process of this user share the port.
-fn listen(address: IpAddr, port: u16) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // Connections of a predecessor that linger in TIME_WAIT do not hold the port.
-    socket.set_reuseaddr(true)?;
-    socket.bind(SocketAddr::new(address, port))?;
-    socket.listen(BACKLOG)
 }
 
 fn bind_error(source: io::Error, port: u16) -> BindError {
@@ -224,7 +216,7 @@ fn bind_error(source: io::Error, port: u16) -> BindError {
 pub fn discovery(instance: &InstanceId, generation: u64, port: u16) -> Discovery {
     Discovery {
         instance: instance.clone(),
-        pid: std::process::id(),
+        pid: own_id(),
         pid_start: own_start_time(),
         generation,
         port,
@@ -240,7 +232,7 @@ pub fn publish(home: &Home, discovery: &Discovery) -> io::Result<()> {
 
 /// Lets others know that we have the lock and wait for our port.
 pub fn publish_waiting(home: &Home, port: u16) -> io::Result<()> {
-    let waiting = Waiting { pid: std::process::id(), pid_start: own_start_time(), port };
+    let waiting = Waiting { pid: own_id(), pid_start: own_start_time(), port };
     home.replace("waiting.json", &serde_json::to_vec(&waiting)?)
 }
 

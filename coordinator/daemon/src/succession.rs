@@ -10,10 +10,10 @@ use std::path::Path;
 
 use baton_link::explain::Explanation;
 use baton_link::home::Home;
+use baton_link::net::TcpListener;
 use baton_link::spawn::{self, Spawn};
 use baton_proto::start::Handshake;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tokio::net::TcpListener;
 
 use crate::holder::pass;
 

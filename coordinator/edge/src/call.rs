@@ -6,6 +6,7 @@ use std::time::Duration;
 use baton_election::roster::Roster;
 use baton_http::body::Body;
 use baton_http::respond;
+use baton_link::plant::{self, Plant};
 use baton_mcp::envelope::{self, CommonParams, Request};
 use baton_mcp::fault::{RpcError, ToolFailure, code};
 use baton_mcp::message;
@@ -32,6 +33,8 @@ use super::{Edge, Unrun};
 /// Pauses between two attempts at a window that refuses, when the roster says nothing new.
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
+/// Longer than anybody waits, see [`Plant::HeldForEver`].
+const FOR_EVER: Duration = Duration::from_secs(3_600);
 /// Windows register again within this time after the coordinator was restarted.
 const REGISTRATION: Duration = Duration::from_secs(1);
 /// The same on a machine that has no time for them: for a client who knows that its window was there.
@@ -258,7 +261,10 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
             Decision::Hold(failure) => (failure, false),
             Decision::Refuse(failure) => return respond::tool_failure(call.era, &call.id, &failure),
         };
-        let hold = Duration::from_millis(current.settings.hold_calls_ms);
+        let hold = match plant::has(Plant::HeldForEver) {
+            true => FOR_EVER,
+            false => Duration::from_millis(current.settings.hold_calls_ms),
+        };
         let deadline = *deadline.get_or_insert_with(|| Instant::now() + hold);
         let cancelled = async {
             match &call.running {

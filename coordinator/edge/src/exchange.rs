@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_election::roster::Window;
+use baton_link::plant::{self, Plant};
 use baton_mcp::fault::outcome_unknown;
 use baton_mcp::message;
 use baton_mcp::revision::Era;
@@ -78,12 +79,12 @@ impl Exchange {
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(self.call.era.as_str()));
         match self.right {
-            Right::Term(term) => {
+            Right::Term(term) if !plant::has(Plant::NoTerm) => {
                 if let Ok(term) = HeaderValue::from_str(&term.to_string()) {
                     headers.insert(HeaderName::from_static(TERM_HEADER), term);
                 }
             }
-            Right::Pin => {
+            _ => {
                 headers.insert(HeaderName::from_static(PIN_HEADER), HeaderValue::from_static("1"));
             }
         }
@@ -122,6 +123,10 @@ impl Exchange {
                 format!("Window {window} handed over, and the call was canceled after {} s", DRAIN_MS / 1000)
             }
         };
-        message::tool_failure_bytes(self.call.era, &self.call.id, &outcome_unknown(&what))
+        let mut failure = outcome_unknown(&what);
+        if plant::has(Plant::ToldUnrun) {
+            failure.code = "window_unreachable";
+        }
+        message::tool_failure_bytes(self.call.era, &self.call.id, &failure)
     }
 }

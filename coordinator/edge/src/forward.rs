@@ -8,6 +8,7 @@ use std::sync::Arc;
 use baton_http::body::Body;
 use baton_http::respond;
 use baton_http::sender::Sender;
+use baton_link::plant::{self, Plant};
 use baton_mcp::fault::{RpcError, ToolFailure, code};
 use baton_mcp::revision::Era;
 use baton_proto::edge::REFUSED_HEADER;
@@ -67,6 +68,9 @@ async fn run(exchange: Exchange) -> Attempt {
             Ok(response) => return on_response(exchange, response, sender).await,
             Err(mut error) => {
                 if error.take_message().is_none() {
+                    if plant::has(Plant::SentAgain) {
+                        return Attempt::NotRun("connection lost");
+                    }
                     tracing::info!(error = %error.error(), "a window died during a call");
                     return stopped_answer(&exchange, Stop::Gone);
                 }

@@ -48,12 +48,13 @@ use baton_http::body::Body;
 use baton_http::guard::Holder;
 use baton_http::respond;
 use baton_http::successor::Successor;
-use baton_link::home::Home;
+use baton_link::home::{Home, random_hex};
+use baton_link::plant::{self, Plant};
 use baton_mcp::fault::{RpcError, code};
 use baton_mcp::header::{PROTOCOL_VERSION, SESSION_ID};
 use baton_mcp::revision::{Era, Revision, STATELESS};
 use baton_mcp::session::{Sealer, Session};
-use baton_proto::discovery::{Role, Secret};
+use baton_proto::discovery::{KEY_LEN, Role, Secret};
 use baton_proto::ids::WindowId;
 use bytes::Bytes;
 use http::request::Parts;
@@ -122,7 +123,7 @@ impl Edge {
         let shared = Arc::new(Shared {
             roster: roster.clone(),
             handovers,
-            sealer: Sealer::new(secret.seal_key()),
+            sealer: Sealer::new(seal_key(secret)),
             windows: Windows::new(secret.clone(), home, ending.cut.clone()),
             streams: Streams::new(closing),
             cancellations: Arc::default(),
@@ -257,6 +258,14 @@ impl Edge {
         let mut roster = self.0.roster.clone();
         let is_live = |roster: &Arc<Roster>| roster.live_window().is_some_and(|(live, _)| live.id == *window);
         tokio::time::timeout(limit, roster.wait_for(is_live)).await.is_ok_and(|found| found.is_ok())
+    }
+}
+
+/// The key of all coordinators of a state folder, so that sessions outlive each.
+fn seal_key(secret: &Secret) -> [u8; KEY_LEN] {
+    match plant::has(Plant::SessionsEnd) {
+        true => random_hex().ok().and_then(|hex| hex.into_bytes().try_into().ok()).unwrap_or_default(),
+        false => secret.seal_key(),
     }
 }
 

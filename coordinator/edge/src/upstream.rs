@@ -8,12 +8,12 @@ use std::time::Duration;
 use baton_election::roster::{Address, Roster, Window};
 use baton_http::sender::{Sender, Stream};
 use baton_link::home::Home;
+use baton_link::net::TcpStream;
 use baton_link::{peer, socket};
 use baton_proto::control::DRAIN_MS;
 use baton_proto::discovery::Secret;
 use baton_proto::ids::WindowId;
 use http::header::HeaderValue;
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

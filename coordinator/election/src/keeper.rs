@@ -3,6 +3,8 @@
 mod streams;
 #[cfg(test)]
 mod tests;
+#[cfg_attr(sim, path = "sim/witness.rs")]
+pub mod witness;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -367,7 +369,10 @@ impl Task {
         let before = self.roster.send_replace(roster.clone());
         if before.live != roster.live {
             match &roster.live {
-                Some((window, term)) => info!(%window, %term, "became live"),
+                Some((window, term)) => {
+                    witness::granted(window, *term);
+                    info!(%window, %term, "became live");
+                }
                 None => {
                     info!(awaiting = ?roster.awaiting.as_ref().map(|(id, _)| id.as_str()), "nobody is live")
                 }

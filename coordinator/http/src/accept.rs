@@ -1,25 +1,26 @@
 //! The accept loop: what is listened on, how a connection is served, and how both end.
 
+#[cfg_attr(sim, path = "sim/waiting.rs")]
+mod waiting;
+
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_link::net::{TcpListener, UnixListener};
 use http::Response;
 use http::header::{self, HeaderValue};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-#[cfg(target_os = "linux")]
-use socket2::{SockFilter, SockRef};
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::oneshot;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::body::Body;
-use crate::connection::{CONNECTIONS_MAX, Connection, Farewell, Way};
+use crate::connection::{Connection, Farewell, Way};
 use crate::respond;
 use crate::stream::{Left, Stream, Watched};
 use crate::{Admitted, END_GRACE, End, Gate};
@@ -60,27 +61,9 @@ impl Listener {
     /// have written.
     fn close(self) -> Vec<Stream> {
         let Self::Port(listener) = self else { return Vec::new() };
-        #[cfg(target_os = "linux")]
-        if let Err(error) = SockRef::from(&listener).attach_filter(&[NOTHING]) {
-            tracing::debug!(%error, "who connects in this moment is not kept waiting");
-        }
-        // What waits is known to the system, not yet to the runtime.
-        let Ok(listener) = listener.into_std() else { return Vec::new() };
-        let waiting = std::iter::from_fn(|| listener.accept().ok());
-        let streams = waiting.take(CONNECTIONS_MAX).filter_map(|(stream, _)| {
-            stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream)).ok()
-        });
-        streams.map(Either::Left).collect()
+        waiting::close(listener).into_iter().map(Either::Left).collect()
     }
 }
-
-/// A filter that lets nothing in: who connects while a port is closed asks again after a second, and is refused.
-/// (Without it somebody can be let in between the last accept and the end of the listener.)
-#[cfg(target_os = "linux")]
-const NOTHING: SockFilter = SockFilter::new(RETURN, 0, 0, 0);
-/// `BPF_RET | BPF_K`: so many bytes of the packet are let through.
-#[cfg(target_os = "linux")]
-const RETURN: u16 = 0x06;
 
 impl End {
     /// Ends when a connection that is idle is to be closed.

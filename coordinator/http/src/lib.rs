@@ -35,12 +35,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use baton_election::roster::Roster;
+use baton_link::net::{TcpListener, UnixListener};
 use baton_proto::discovery::Secret;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
-use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 

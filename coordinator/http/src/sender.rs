@@ -1,8 +1,11 @@
 //! One connection to a window.
 
-use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+#[cfg_attr(sim, path = "sim/look.rs")]
+mod look;
 
+use std::io;
+
+use baton_link::net::{TcpStream, UnixStream};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
@@ -10,10 +13,9 @@ use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use rustix::io::Errno;
-use rustix::net::RecvFlags;
-use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
+
+use look::Look;
 
 /// What a connection to a window runs over.
 pub type Stream = Either<TcpStream, UnixStream>;
@@ -22,16 +24,13 @@ pub type Stream = Either<TcpStream, UnixStream>;
 pub struct Sender {
     requests: SendRequest<Full<Bytes>>,
     /// The same socket once more, to look at it.
-    socket: OwnedFd,
+    socket: Look,
 }
 
 impl Sender {
     /// Speaks HTTP on `stream` from now on.
     pub async fn open(stream: Stream) -> io::Result<Self> {
-        let socket = match &stream {
-            Stream::Left(stream) => stream.as_fd().try_clone_to_owned()?,
-            Stream::Right(stream) => stream.as_fd().try_clone_to_owned()?,
-        };
+        let socket = Look::at(&stream)?;
         let (requests, connection) = http1::Builder::new()
             // Calls are small: one copy costs less than a gathered write.
             .writev(false)
@@ -49,11 +48,7 @@ impl Sender {
     /// True when a call may be written. The kernel knows of the death of a window before the runtime has told this
     /// connection, and a call that is written in between could no longer be said not to have run.
     pub async fn is_usable(&mut self) -> bool {
-        let is_silent = |socket: &OwnedFd| {
-            let look = rustix::net::recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-            matches!(look, Err(Errno::AGAIN))
-        };
-        !self.requests.is_closed() && self.requests.ready().await.is_ok() && is_silent(&self.socket)
+        !self.requests.is_closed() && self.requests.ready().await.is_ok() && self.socket.is_silent()
     }
 
     /// True once the connection has ended, as far as it has been told.

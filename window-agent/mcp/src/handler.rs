@@ -1,5 +1,8 @@
 //! Runs one MCP request: finds the tool, checks its arguments, watches for cancellation, names the window.
 
+#[cfg_attr(sim, path = "sim/perform.rs")]
+mod perform;
+
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,11 +23,11 @@ use tracing::{Instrument, error, info_span};
 
 use super::audit::Audit;
 use baton_agent_base::fault::{Fault, Kind};
+use baton_agent_tools::CATALOGUE;
 use baton_agent_tools::answer::{Answer, DETAILS, Told};
 use baton_agent_tools::definition::Definition;
 use baton_agent_tools::whose::Caller;
 use baton_agent_tools::window::Window;
-use baton_agent_tools::{self as tools, CATALOGUE};
 
 /// The server side of every request; cheap to clone, holds nothing between requests.
 #[derive(Clone, Debug)]
@@ -58,7 +61,7 @@ impl Handler {
             session: None,
         };
         let told = Told { notice: text(NOTICE_HEADER), label: text(LABEL_HEADER) };
-        let work = tools::call(&self.window, definition, request.arguments, caller);
+        let work = perform::call(&self.window, definition, request.arguments, caller, headers);
         let span = info_span!("call", tool = %definition.tool.name, window = %self.window.id);
         let answer = tokio::select! {
             answer = shielded(&definition.tool.name, work.instrument(span)) => answer,

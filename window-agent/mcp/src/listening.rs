@@ -6,9 +6,9 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use baton_link::home::{Home, random_hex};
+use baton_link::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use baton_link::{peer, socket};
 use baton_proto::ids::WindowId;
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::time::MissedTickBehavior;
 use tokio_util::either::Either;
 use tracing::warn;

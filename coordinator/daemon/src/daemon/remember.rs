@@ -4,8 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use baton_election::election::Start;
 use baton_election::keeper::Saved;
+use baton_link::blocking;
 use baton_link::explain::Explanation;
 use baton_link::home::Home;
+use baton_link::plant::{self, Plant};
 use baton_link::process::is_running;
 use baton_proto::ids::{InstanceId, MAX_GENERATION};
 use tokio::sync::watch;
@@ -33,7 +35,10 @@ pub(super) fn begin(home: &Home, state: &StateFile, before: &State, fallback_por
     // One beyond belief was written by nobody.
     let discovered = Some(discovered).filter(|generation| *generation < MAX_GENERATION).unwrap_or(0);
     let known = before.generation;
-    let generation = generation_above(known.max(discovered), SystemTime::now());
+    let generation = match plant::has(Plant::SameGeneration) {
+        true => 1,
+        false => generation_above(known.max(discovered), SystemTime::now()),
+    };
     let at = Instant::now();
     let has_lost_one = fallback_port.is_some();
     let evidence = Evidence {
@@ -63,10 +68,12 @@ pub(super) async fn write_saved(mut saved: watch::Receiver<Saved>, state: StateF
             () = sleep(WRITE_AGAIN), if !state.is_written() => {}
         }
         saved.mark_unchanged();
+        if plant::has(Plant::Unsaved) {
+            continue;
+        }
         let (latest, state) = (saved.clone(), state.clone());
         // Read under the lock of the file: a write that was late would undo a later one.
-        let written =
-            tokio::task::spawn_blocking(move || save(&state, |state| remember(state, &latest.borrow())));
+        let written = blocking::run(move || save(&state, |state| remember(state, &latest.borrow())));
         if written.await.is_err() {
             return;
         }
@@ -108,7 +115,8 @@ pub(super) fn not_written(what: &str, error: &std::io::Error) -> Explanation {
 }
 
 pub(super) fn to_start(instance: &InstanceId, beginning: &Beginning, state: State) -> Start {
-    let previous = state.preferred.map(|preferred| baton_election::election::Preferred {
+    let known = state.preferred.filter(|_| !plant::has(Plant::NoLease));
+    let previous = known.map(|preferred| baton_election::election::Preferred {
         window: preferred.window,
         pid: preferred.pid,
         pid_start: preferred.pid_start,
@@ -125,7 +133,7 @@ pub(super) fn to_start(instance: &InstanceId, beginning: &Beginning, state: Stat
         settings: state.settings,
         previous_is_dead: previous.as_ref().is_some_and(is_dead),
         previous,
-        vacated: state.vacated,
+        vacated: state.vacated && !plant::has(Plant::StopForgotten),
     }
 }
 

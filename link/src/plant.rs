@@ -1,0 +1,35 @@
+//! Faults that a simulation plants and has to find (docs/simulation.md). A program has none of them.
+
+#[cfg_attr(sim, path = "sim/planted.rs")]
+mod planted;
+
+pub use planted::*;
+
+/// What can be planted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plant {
+    /// A coordinator forgets who was live before it.
+    NoLease,
+    /// Every coordinator has the same generation.
+    SameGeneration,
+    /// `state.json` is written at the start alone.
+    Unsaved,
+    /// A coordinator forgets that the user stopped the live window.
+    StopForgotten,
+    /// A call whose window died while it ran is sent again.
+    SentAgain,
+    /// A call whose window died while it ran is told as one that was not run.
+    ToldUnrun,
+    /// The term of a call is not told to its window.
+    NoTerm,
+    /// A window runs whatever it is given.
+    NoFence,
+    /// A call that waits for a window waits for ever.
+    HeldForEver,
+    /// Sessions of clients end with their coordinator.
+    SessionsEnd,
+    /// Nobody starts a successor.
+    NoSuccessor,
+    /// A window that lost its coordinator does not come back.
+    NoReturn,
+}
