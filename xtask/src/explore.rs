@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use crate::fuzz;
 use crate::install;
 use crate::run::{command, say, shown};
+use crate::sim;
 use crate::suites;
 use crate::task::{PROGRAMS, build, built};
 
@@ -25,6 +26,8 @@ pub(crate) enum Search {
     Model,
     /// Generated programs under the debugger, with the interpreter's tracer beside it.
     Oracle,
+    /// Worlds of the simulation, one seed after the other.
+    Sim,
     /// Windows and trees that come and go, and clients in them: who answers, and what is changed, is what was meant.
     Trees,
 }
@@ -58,6 +61,7 @@ pub(crate) fn explore(wish: &Wish) -> Result<bool> {
             Search::Fuzz => fuzz::fuzz(&wish.arguments, wish.time, wish.seed),
             Search::Model => model(wish.time),
             Search::Oracle => oracle(wish),
+            Search::Sim => sim::explore(wish.time, wish.seed, &wish.arguments),
             Search::Trees => trees(wish),
         };
         if let Err(error) = outcome {

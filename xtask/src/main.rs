@@ -1,4 +1,4 @@
-//! Tasks of the Baton workspace: `cargo xtask demo | test | check | explore | bench`.
+//! Tasks of the Baton workspace: `cargo xtask demo | test | check | sim | explore | bench`.
 //!
 //! Each task installs what it needs into the ignored folder `.cache/` and says what it is doing.
 //!
@@ -12,6 +12,7 @@
 //! | `nextest` | the runner of the Rust tests |
 //! | `report` | what tests did, and the summary |
 //! | `run` | child processes: progress, logs, what a failure prints |
+//! | `sim` | the whole in one thread, under a seed |
 //! | `suites` | the suites of `cargo xtask test`, in their order; what runs again |
 //! | `sweep` | ends what a run has started, however the run ends |
 //! | `task` | the other tasks |
@@ -25,6 +26,7 @@ mod junit;
 mod nextest;
 mod report;
 mod run;
+mod sim;
 mod suites;
 mod sweep;
 mod task;
@@ -72,6 +74,8 @@ enum Task {
     },
     /// Formatting, lints and house rules: quick enough to run before every commit
     Check,
+    /// Runs worlds of the simulation: the whole of Baton in one thread, each under a seed, and the same for the same seed
+    Sim(sim::Wish),
     /// Searches by hand, each for as long as you like; what one finds becomes a test
     Explore {
         /// Searches to run, one after the other; all when none is named
@@ -118,6 +122,7 @@ fn main() -> ExitCode {
             suites::test(&suites::Wish { words, stress })
         }
         Task::Check => task::check(),
+        Task::Sim(wish) => sim::sim(&wish).map(|()| true),
         Task::Explore { searches, time, seed, arguments } => {
             explore::explore(&explore::Wish { searches, time, seed, arguments })
         }

@@ -59,6 +59,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "baton-mcp",
         ],
     ),
+    (
+        "baton-sim",
+        &[
+            "baton-agent-base",
+            "baton-agent-debug",
+            "baton-agent-mcp",
+            "baton-agent-tools",
+            "baton-daemon",
+            "baton-election",
+            "baton-link",
+            "baton-proto",
+            "baton-window-agent",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,219 @@
+//! AI clients: each calls a tool again and again and remembers what it was told. No call is ever repeated.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baton_link::home::Home;
+use baton_link::net::TcpStream;
+use baton_link::sim;
+use baton_proto::discovery::Role;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::parts::Verb;
+use crate::world::WINDOWS;
+
+/// Of the older era.
+const SESSIONS: &str = "2025-11-25";
+/// Of the newer era.
+const STATELESS: &str = "2026-07-28";
+/// Longest pause between two calls.
+const PAUSE_MS: u64 = 900;
+/// Longest that a tool takes.
+const SLOW_MS: u64 = 2_500;
+/// Before a client connects again.
+const AGAIN: Duration = Duration::from_millis(150);
+
+/// What a client was told of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// That window ran it.
+    Done(String),
+    /// It may have run.
+    Unknown,
+    /// It did not run, for this reason.
+    Unrun(String),
+    /// The connection ended before an answer.
+    Lost,
+    /// Its session is none.
+    SessionEnded,
+}
+
+/// Something that a client or the user did, or was told.
+#[derive(Clone, Debug)]
+pub(crate) enum Answered {
+    /// It sends a call; `bound`: to that window.
+    Sent { call: String, bound: Option<usize> },
+    /// It has an answer.
+    Told { call: String, told: Told },
+    /// The coordinator has carried out an order of the user.
+    Ordered { window: usize, verb: Verb },
+}
+
+thread_local! {
+    static ANSWERED: RefCell<Vec<Answered>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What clients did and were told since this was asked last.
+pub(crate) fn take_answered() -> Vec<Answered> {
+    ANSWERED.with_borrow_mut(std::mem::take)
+}
+
+/// Something was done or told.
+pub(crate) fn note(answered: Answered) {
+    sim::digest(format!("{answered:?}").as_bytes());
+    ANSWERED.with_borrow_mut(|all| all.push(answered));
+}
+
+struct Client {
+    number: usize,
+    port: u16,
+    token: String,
+    /// Of the older era, once it is opened.
+    session: Option<String>,
+    sender: Option<SendRequest<Full<Bytes>>>,
+}
+
+/// Calls for ever. The first is of the older era, the second of the newer one; the third is bound to one window after
+/// the other.
+pub(crate) async fn run(home: PathBuf, number: usize) {
+    let Ok(home) = Home::open(home) else { return };
+    let mut client = Client { number, port: 0, token: String::new(), session: None, sender: None };
+    let mut n_calls = 0;
+    loop {
+        sleep(Duration::from_millis(20 + sim::dice() % PAUSE_MS)).await;
+        client.port = home.expected_port(None);
+        let Ok(secret) = home.secret() else { continue };
+        client.token = secret.token(Role::Client { epoch: 0 }).expose().to_owned();
+        if client.is_of_sessions() && client.session.is_none() && client.initialize().await.is_none() {
+            sleep(AGAIN).await;
+            continue;
+        }
+        let call = format!("c{number}-{n_calls}");
+        let bound = (number == 2).then_some(n_calls % WINDOWS);
+        n_calls += 1;
+        let slow = if sim::dice() % 3 == 0 { sim::dice() % SLOW_MS } else { 0 };
+        note(Answered::Sent { call: call.clone(), bound });
+        let told = client.call(&call, bound, slow).await;
+        if told == Told::Lost {
+            client.sender = None;
+            sleep(AGAIN).await;
+        }
+        note(Answered::Told { call, told });
+    }
+}
+
+impl Client {
+    fn is_of_sessions(&self) -> bool {
+        self.number == 0
+    }
+
+    /// Opens a session.
+    async fn initialize(&mut self) -> Option<()> {
+        let info = json!({ "name": format!("client-{}", self.number), "version": "1" });
+        let params = json!({ "protocolVersion": SESSIONS, "capabilities": {}, "clientInfo": info });
+        let message = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        let request = self.request("/mcp", &message)?;
+        let response = self.send(request).await.ok()?;
+        let session = response.headers().get("mcp-session-id")?.to_str().ok()?.to_owned();
+        response.into_body().collect().await.ok()?;
+        self.session = Some(session);
+        Some(())
+    }
+
+    async fn call(&mut self, call: &str, bound: Option<usize>, slow: u64) -> Told {
+        // One that only reads, or one that changes something.
+        let tool = if slow > 0 { "lcp_get_outline" } else { "set_breakpoint" };
+        let mut params = json!({ "name": tool, "arguments": { "call": call, "ms": slow } });
+        if !self.is_of_sessions() {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": STATELESS,
+                "io.modelcontextprotocol/clientInfo": { "name": format!("client-{}", self.number), "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
+        let message = json!({ "jsonrpc": "2.0", "id": call, "method": "tools/call", "params": params });
+        let path = bound.map_or("/mcp".to_owned(), |window| format!("/mcp/windows/w{window}"));
+        let Some(mut request) = self.request(&path, &message) else { return Told::Lost };
+        let headers = request.headers_mut();
+        let mut insert =
+            |name: &'static str, value: &str| value.parse().map(|value| headers.insert(name, value));
+        let inserted = match &self.session {
+            Some(session) => {
+                insert("mcp-protocol-version", SESSIONS).and_then(|_| insert("mcp-session-id", session))
+            }
+            None => insert("mcp-protocol-version", STATELESS)
+                .and_then(|_| insert("mcp-method", "tools/call"))
+                .and_then(|_| insert("mcp-name", tool)),
+        };
+        if inserted.is_err() {
+            return Told::Lost;
+        }
+        match self.send(request).await {
+            Ok(response) => self.read(response).await,
+            Err(told) => told,
+        }
+    }
+
+    fn request(&self, path: &str, message: &Value) -> Option<Request<Full<Bytes>>> {
+        let request = Request::post(path)
+            .header("host", format!("127.0.0.1:{}", self.port))
+            .header("authorization", format!("Bearer {}", self.token))
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        request.body(Full::new(message.to_string().into())).ok()
+    }
+
+    async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<hyper::body::Incoming>, Told> {
+        let unrun = |why: &str| Told::Unrun(why.to_owned());
+        let mut sender = match self.sender.take().filter(|sender| !sender.is_closed()) {
+            Some(sender) => sender,
+            None => {
+                let stream = TcpStream::connect(("127.0.0.1", self.port)).await;
+                let stream = stream.map_err(|_| unrun("connection refused"))?;
+                let opened = http1::handshake(TokioIo::new(stream)).await;
+                let (sender, connection) = opened.map_err(|_| unrun("no connection"))?;
+                tokio::spawn(async move {
+                    // Whoever waits for an answer learns of its end.
+                    let _ = connection.await;
+                });
+                sender
+            }
+        };
+        sender.ready().await.map_err(|_| unrun("the connection ended before"))?;
+        let response = sender.send_request(request).await.map_err(|_| Told::Lost)?;
+        self.sender = Some(sender);
+        Ok(response)
+    }
+
+    async fn read(&mut self, response: Response<hyper::body::Incoming>) -> Told {
+        let status = response.status();
+        let Ok(body) = response.into_body().collect().await else { return Told::Lost };
+        if status == hyper::StatusCode::SERVICE_UNAVAILABLE {
+            self.sender = None;
+            return Told::Unrun("503".to_owned());
+        }
+        let message: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
+        let result = &message["result"];
+        let content = &result["structuredContent"];
+        if let Some(code) = message["error"]["code"].as_i64() {
+            if code == -32_001 {
+                self.session = None;
+                return Told::SessionEnded;
+            }
+            return Told::Unrun(format!("{} ({status})", message["error"]));
+        }
+        match (result["isError"].as_bool(), content["code"].as_str(), content["by"].as_str()) {
+            (Some(true), Some("outcome_unknown"), _) => Told::Unknown,
+            (Some(true), Some(code), _) => Told::Unrun(code.to_owned()),
+            (_, None, Some(window)) => Told::Done(window.to_owned()),
+            _ => Told::Unrun(format!("{status} {message}")),
+        }
+    }
+}

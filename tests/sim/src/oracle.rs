@@ -1,0 +1,286 @@
+//! What must hold, whatever goes wrong; decided by what was granted, run and answered, not by what was logged.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use baton_link::sim::Event;
+use baton_proto::control::FENCE_MS;
+use baton_proto::ids::Term;
+
+use crate::client::{Answered, Told};
+use crate::faults::QUIET;
+use crate::parts::Verb;
+use crate::world::{CLIENTS, WINDOWS};
+
+/// A call is answered within: the longest hold, the longest tool, and what it takes until a process counts as hung.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(45);
+/// A window that has lost touch runs nothing after its fence; a step and the travel of a heartbeat are given.
+const FENCED_AFTER: Duration = Duration::from_millis(FENCE_MS + 200);
+/// A change of place may have its reason so long before: a window that was stopped is waited for, an order travels.
+const REASON_WITHIN: Duration = Duration::from_secs(20);
+/// What a coordinator knows is in its file after so long.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
+/// In the last of the quiet time every call must have what it wants.
+const SETTLED: Duration = Duration::from_secs(10);
+
+/// A call of a client.
+#[derive(Debug, Default)]
+struct Call {
+    sent_at: Duration,
+    bound: Option<usize>,
+    ran: Vec<(Duration, String)>,
+    told: Option<Told>,
+}
+
+/// The window that is live, as it was granted.
+#[derive(Clone, Debug)]
+struct Live {
+    window: String,
+    since: Duration,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Oracle {
+    /// What happened, for people.
+    pub(crate) story: Vec<(Duration, String)>,
+    /// What was broken, and when.
+    pub(crate) broken: Vec<(Duration, String)>,
+    calls: BTreeMap<String, Call>,
+    granted: BTreeMap<Term, (Duration, String)>,
+    live: Option<Live>,
+    /// When something last happened to a window that is a reason to give its place away.
+    suffered: BTreeMap<String, Duration>,
+    /// When a process of a window last started.
+    started: BTreeMap<String, Duration>,
+    taken: BTreeMap<String, Duration>,
+    /// When the user last ordered that a window stop.
+    stop_ordered: Option<Duration>,
+    /// Since when nobody is to be live, because the user stopped who was.
+    emptied: Option<Duration>,
+}
+
+impl Oracle {
+    /// One more line of the story.
+    pub(crate) fn tell(&mut self, now: Duration, line: String) {
+        self.story.push((now, line));
+    }
+
+    /// Something that must hold does not.
+    pub(crate) fn violate(&mut self, now: Duration, what: String) {
+        self.tell(now, format!("BROKEN: {what}"));
+        self.broken.push((now, what));
+    }
+
+    /// A process of a window starts.
+    pub(crate) fn on_window_starts(&mut self, now: Duration, window: usize) {
+        self.started.insert(format!("w{window}"), now);
+        self.on_window_suffers(now, window);
+    }
+
+    /// A process of a window has ended.
+    pub(crate) fn on_window_ends(&mut self, now: Duration, window: usize) {
+        self.on_window_suffers(now, window);
+    }
+
+    /// Something happens to a window that may cost it its place.
+    pub(crate) fn on_window_suffers(&mut self, now: Duration, window: usize) {
+        self.suffered.insert(format!("w{window}"), now);
+    }
+
+    /// The user orders something.
+    pub(crate) fn on_order(&mut self, now: Duration, window: usize, verb: Verb) {
+        let window = format!("w{window}");
+        match verb {
+            Verb::Take | Verb::Start => {
+                self.taken.insert(window, now);
+            }
+            Verb::Stop | Verb::Restart => {
+                self.suffered.insert(window.clone(), now);
+            }
+        }
+        if verb == Verb::Stop {
+            self.stop_ordered = Some(now);
+        }
+    }
+
+    /// An order of the user was carried out.
+    fn on_ordered(&mut self, now: Duration, window: usize, verb: Verb) {
+        self.tell(now, format!("the order is carried out: {verb:?} w{window}"));
+        let is_live = self.live.as_ref().is_some_and(|live| live.window == format!("w{window}"));
+        if verb == Verb::Stop && is_live {
+            self.emptied = Some(now);
+        }
+    }
+
+    /// What a coordinator knew is lost, or may be.
+    pub(crate) fn on_coordinator_suffers(&mut self, now: Duration, has_lost_files: bool) {
+        // What the user wanted a moment ago is not written yet; what is lost is lost.
+        let is_new = self.emptied.is_some_and(|at| now.saturating_sub(at) < WRITTEN_WITHIN);
+        if is_new || has_lost_files {
+            self.emptied = None;
+        }
+    }
+
+    /// Something happened in the product.
+    pub(crate) fn on_event(&mut self, now: Duration, pid: u32, event: &Event) {
+        match event {
+            Event::Granted { window, term } => self.on_granted(now, (window.as_str(), *term), pid),
+            Event::Ran { window, call, term } => self.on_ran(now, window.as_str(), call, *term),
+        }
+    }
+
+    fn on_granted(&mut self, now: Duration, (window, term): (&str, Term), pid: u32) {
+        self.tell(now, format!("{window} is granted term {term} by process {pid}"));
+        if let Some((_, other)) = self.granted.get(&term).filter(|(_, other)| other != window) {
+            self.violate(now, format!("term {term} is granted to {window} and to {other}"));
+        }
+        if let Some((last, _)) = self.granted.last_key_value().filter(|(last, _)| **last > term) {
+            self.violate(now, format!("term {term} is granted after {last}"));
+        }
+        self.check_reason(now, window);
+        self.granted.insert(term, (now, window.to_owned()));
+        self.live = Some(Live { window: window.to_owned(), since: now });
+    }
+
+    /// The place moves, or is filled, for a reason.
+    fn check_reason(&mut self, now: Duration, window: &str) {
+        let is_recent = |at: Option<&Duration>, since: Duration| {
+            at.is_some_and(|at| *at >= since || now.saturating_sub(*at) <= REASON_WITHIN)
+        };
+        if let Some(emptied) = self.emptied {
+            let is_taken = self.taken.values().any(|at| *at >= emptied);
+            let is_new = self.started.values().any(|at| *at >= emptied);
+            if is_taken || is_new {
+                self.emptied = None;
+            } else {
+                self.violate(now, format!("{window} is live although the user stopped the live window"));
+            }
+        }
+        let Some(live) = self.live.clone().filter(|live| live.window != window) else { return };
+        let has_suffered = is_recent(self.suffered.get(&live.window), live.since);
+        let is_taken = self.taken.values().any(|at| is_recent(Some(at), live.since));
+        if !has_suffered && !is_taken {
+            self.violate(now, format!("the place moves from {} to {window} without a reason", live.window));
+        }
+    }
+
+    fn on_ran(&mut self, now: Duration, window: &str, call: &str, term: Option<Term>) {
+        let granted = term.and_then(|term| self.granted.get(&term).cloned());
+        let known = self.calls.entry(call.to_owned()).or_default();
+        known.ran.push((now, window.to_owned()));
+        let (is_bound, n_runs, ran) = (known.bound.is_some(), known.ran.len(), known.ran.clone());
+        if n_runs > 1 {
+            self.violate(now, format!("{call} runs {n_runs} times: {ran:?}"));
+        }
+        match (term, granted) {
+            (None, _) if !is_bound => self.violate(now, format!("{window} runs {call} for no term")),
+            (None, _) => {}
+            (Some(term), None) => {
+                self.violate(now, format!("{window} runs {call} for term {term}, which nobody granted"));
+            }
+            (Some(term), Some((_, owner))) if owner != window => {
+                self.violate(now, format!("{window} runs {call} for term {term}, which is {owner}'s"));
+            }
+            (Some(term), Some(_)) => {
+                let mut later = self.granted.range(term..).skip(1).map(|(later, (at, _))| (*later, *at));
+                let over = later.find(|(_, at)| now.saturating_sub(*at) > FENCED_AFTER);
+                if let Some((later, at)) = over {
+                    let why = format!("term {later} was granted at {:.3} s", at.as_secs_f64());
+                    self.violate(now, format!("{window} runs {call} for term {term}, but {why}"));
+                }
+            }
+        }
+    }
+
+    /// A client did something or was told something.
+    pub(crate) fn on_answered(&mut self, now: Duration, answered: &Answered) {
+        match answered {
+            Answered::Sent { call, bound } => {
+                let sent = Call { sent_at: now, bound: *bound, ..Call::default() };
+                self.calls.insert(call.clone(), sent);
+            }
+            Answered::Told { call, told } => self.on_told(now, call, told),
+            Answered::Ordered { window, verb } => self.on_ordered(now, *window, *verb),
+        }
+    }
+
+    fn on_told(&mut self, now: Duration, call: &str, told: &Told) {
+        let Some(known) = self.calls.get_mut(call) else { return };
+        known.told = Some(told.clone());
+        let (n_runs, waited) = (known.ran.len(), now.saturating_sub(known.sent_at));
+        match told {
+            Told::Done(window) => {
+                let by = self.calls[call].ran.first().map(|(_, by)| by.clone());
+                if by.as_ref() != Some(window) {
+                    self.violate(now, format!("{call} is answered by {window}, and was run by {by:?}"));
+                }
+            }
+            Told::Unrun(why) if n_runs > 0 => {
+                self.violate(now, format!("{call} ran, and its client was told that it did not: {why}"));
+            }
+            Told::SessionEnded => self.violate(now, format!("{call}: the session of the client has ended")),
+            Told::Unrun(_) | Told::Unknown | Told::Lost => {}
+        }
+        if *told != Told::Lost && !matches!(told, Told::Done(_)) {
+            self.tell(now, format!("{call} is answered: {told:?}"));
+        }
+        if waited > ANSWERED_WITHIN {
+            self.violate(now, format!("{call} was answered after {} s", waited.as_secs()));
+        }
+    }
+
+    /// For people: calls that were answered, and of those the ones that were done.
+    pub(crate) fn n_answered(&self) -> (usize, usize) {
+        let told = self.calls.values().filter_map(|call| call.told.as_ref());
+        let (done, others): (Vec<&Told>, Vec<&Told>) = told.partition(|told| matches!(told, Told::Done(_)));
+        (done.len() + others.len(), done.len())
+    }
+
+    /// The end of the world, after a time in which nothing went wrong.
+    pub(crate) fn finish(&mut self, now: Duration) {
+        let settled_at = now.saturating_sub(SETTLED);
+        let late = |call: &Call| call.told.is_none() && now.saturating_sub(call.sent_at) > ANSWERED_WITHIN;
+        let late: Vec<String> =
+            self.calls.iter().filter(|(_, call)| late(call)).map(|(name, _)| name.clone()).collect();
+        for name in late {
+            self.violate(now, format!("{name} has no answer"));
+        }
+        if now < QUIET {
+            return;
+        }
+        // In the quiet time every client is served, and each window can be reached.
+        let mut served = [0; CLIENTS];
+        // Calls that were done, and calls that were answered: of one window there may be none.
+        let mut reached = [(0, 0); WINDOWS];
+        let mut refused = Vec::new();
+        for (name, call) in self.calls.iter().filter(|(_, call)| call.sent_at >= settled_at) {
+            let is_done = matches!(call.told, Some(Told::Done(_)));
+            let client = name[1..2].parse::<usize>().unwrap_or(0).min(CLIENTS - 1);
+            served[client] += usize::from(is_done);
+            match call.bound {
+                Some(window) => {
+                    // One that the user has stopped says so.
+                    let is_off = matches!(&call.told, Some(Told::Unrun(why)) if why == "window_off");
+                    reached[window].0 += usize::from(is_done || is_off);
+                    reached[window].1 += usize::from(call.told.is_some());
+                }
+                None if !is_done => refused.push(format!("{name}: {:?}", call.told)),
+                None => {}
+            }
+        }
+        // With nobody live, by wish, those who follow the live window have none.
+        let last_grant = self.live.as_ref().map(|live| live.since);
+        let is_empty_by_wish = self.stop_ordered.is_some_and(|at| Some(at) >= last_grant);
+        for (client, n_served) in served.iter().enumerate() {
+            if *n_served == 0 && (client == CLIENTS - 1 || !is_empty_by_wish) {
+                self.violate(now, format!("all is quiet, and c{client} is not served: {refused:?}"));
+            }
+        }
+        for (window, (n_done, n_answered)) in reached.into_iter().enumerate() {
+            if n_done == 0 && n_answered > 0 {
+                self.violate(now, format!("all is quiet, and w{window} cannot be reached"));
+            }
+        }
+    }
+}

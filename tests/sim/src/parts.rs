@@ -1,0 +1,80 @@
+//! What runs in a process: the product's own parts, put together as its programs do.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use baton_agent_base::workspace::Workspace;
+use baton_agent_debug::{Debugger, DebuggerOptions};
+use baton_agent_mcp::listening::Listening;
+use baton_agent_mcp::{Access, Server};
+use baton_agent_tools::window::Window;
+use baton_daemon::daemon::{self, Options, RunError};
+use baton_link::find::{FindOptions, find};
+use baton_link::home::Home;
+use baton_proto::control::WindowKind;
+use baton_proto::ids::WindowId;
+pub(crate) use baton_proto::shim::Verb;
+use baton_proto::start::Handshake;
+use baton_window_agent::membership::Membership;
+use baton_window_agent::pulse::Pulse;
+use baton_window_agent::report::{self, Reporter};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{self, Answered};
+
+/// `baton serve --detached`.
+pub(crate) async fn coordinator(
+    home: PathBuf,
+    (port, fallback_port): (Option<u16>, Option<u16>),
+    said: oneshot::Sender<Handshake>,
+) {
+    let mut said = Some(said);
+    // Its starter may have gone.
+    let mut say = |handshake: Handshake| said.take().map(|said| said.send(handshake));
+    let Ok(home) = Home::open(home) else { return };
+    let options = Options { home, port, fallback_port, inheritance: None };
+    let announce = |handshake: Handshake| {
+        let _ = say(handshake);
+    };
+    if let Err(error) = Box::pin(daemon::run(options, announce, CancellationToken::new())).await {
+        let _ = say(match error {
+            RunError::AlreadyRunning => Handshake::AlreadyRunning,
+            error => Handshake::Error { message: error.to_string(), hint: error.hint() },
+        });
+    }
+}
+
+/// `baton-agent`, of a window without an editor.
+pub(crate) async fn window(home: PathBuf, folder: PathBuf, number: usize) {
+    let id = window_id(number);
+    let Ok(home) = Home::open(home) else { return };
+    let Ok(secret) = home.secret() else { return };
+    let (tokens, token) = watch::channel(secret.window_token(&id, None));
+    let Ok(workspace) = Workspace::open(&[folder]) else { return };
+    let debugger = Debugger::spawn(DebuggerOptions::default());
+    let window = Arc::new(Window::new(id.clone(), id.to_string(), WindowKind::Headless, workspace, debugger));
+    let closing = CancellationToken::new();
+    let server = Server::new(window.clone(), token, Access::Coordinator, closing.clone());
+    let Ok(listening) = Listening::open(&home, &id, 0, server) else { return };
+    let (reporter, _reports) = mpsc::channel(report::MAX_WAITING);
+    let find = FindOptions::new(home);
+    let (reporter, pulse) = (Reporter::to(reporter), Pulse::timer());
+    let membership = Membership::new(window, find, reporter, pulse, (listening, tokens));
+    membership.run(CancellationToken::new()).await;
+    closing.cancel();
+}
+
+/// An order of the user, as the command line gives it.
+pub(crate) async fn order(home: PathBuf, window: usize, verb: Verb) {
+    let Ok(home) = Home::open(home) else { return };
+    let Ok(mut connection) = find(&home).await else { return };
+    if connection.order(window_id(window).as_str(), verb).await.is_ok() {
+        client::note(Answered::Ordered { window, verb });
+    }
+}
+
+/// `w0`, `w1` ...
+pub(crate) fn window_id(number: usize) -> WindowId {
+    WindowId::try_from(format!("w{number}")).expect("letters and digits are an id")
+}

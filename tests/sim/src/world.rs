@@ -1,0 +1,286 @@
+//! Processes and time: each process has a runtime of its own with a clock that stands still, and gets its turn in every
+//! step. To kill one is to drop its runtime; to stop one is to give it no turn.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use baton_link::net;
+use baton_link::sim::{self, Event, Wish};
+use baton_proto::start::Handshake;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::client::{self, Answered};
+use crate::oracle::Oracle;
+use crate::parts;
+
+/// Nothing happens in between.
+pub(crate) const STEP: Duration = Duration::from_millis(2);
+/// Windows of a world.
+pub(crate) const WINDOWS: usize = 3;
+/// Clients of a world: one of each era that follows the live window, one that is bound to a window by turns.
+pub(crate) const CLIENTS: usize = 3;
+
+/// What a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Coordinator,
+    Window(usize),
+    Client(usize),
+    User,
+}
+
+struct Process {
+    pid: u32,
+    kind: Kind,
+    runtime: Runtime,
+    task: JoinHandle<()>,
+    /// Since when it gets no turn.
+    stopped_at: Option<Duration>,
+}
+
+/// All processes, and what is known of them.
+pub(crate) struct World {
+    folder: PathBuf,
+    pub(crate) now: Duration,
+    processes: Vec<Process>,
+    next_pid: u32,
+    /// When a window that has ended is started again.
+    again: Vec<(Duration, usize)>,
+    pub(crate) oracle: Oracle,
+}
+
+impl World {
+    /// A world in that folder, in which everything starts at once.
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        let mut world = Self {
+            folder,
+            now: Duration::ZERO,
+            processes: Vec::new(),
+            next_pid: 100,
+            again: Vec::new(),
+            oracle: Oracle::default(),
+        };
+        baton_election::keeper::witness::tell(|window, term| {
+            sim::note(Event::Granted { window: window.clone(), term });
+        });
+        world.start(Kind::User, |_| std::future::pending());
+        for window in 0..WINDOWS {
+            world.start_window(window);
+        }
+        for number in 0..CLIENTS {
+            world.start(Kind::Client(number), |home| client::run(home, number));
+        }
+        world
+    }
+
+    /// The state folder.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+
+    fn start<F>(&mut self, kind: Kind, main: impl FnOnce(PathBuf) -> F) -> u32
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let pid = self.next_pid;
+        self.next_pid += 1;
+        sim::add_process(pid, kind == Kind::Coordinator);
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+        let runtime = runtime.expect("a runtime without IO always starts");
+        sim::enter(pid);
+        let task = runtime.spawn(main(self.home()));
+        sim::enter(0);
+        self.processes.push(Process { pid, kind, runtime, task, stopped_at: None });
+        pid
+    }
+
+    pub(crate) fn start_window(&mut self, window: usize) {
+        let folder = self.folder.join(format!("tree-{window}"));
+        let pid = self.start(Kind::Window(window), |home| parts::window(home, folder, window));
+        self.oracle.on_window_starts(self.now, window);
+        self.tell(&format!("window w{window} starts (process {pid})"));
+    }
+
+    fn start_coordinator(
+        &mut self,
+        by: u32,
+        wish: (Option<u16>, Option<u16>),
+        said: oneshot::Sender<Handshake>,
+    ) {
+        let pid = self.start(Kind::Coordinator, |home| parts::coordinator(home, wish, said));
+        self.tell(&format!("process {by} starts a coordinator (process {pid})"));
+    }
+
+    /// One step of time, a turn for each process.
+    pub(crate) fn step(&mut self) {
+        sim::set_now(self.now);
+        net::deliver();
+        for process in &mut self.processes {
+            if process.stopped_at.is_none() {
+                sim::enter(process.pid);
+                process.runtime.block_on(async { tokio::time::sleep(STEP).await });
+            }
+        }
+        sim::enter(0);
+        self.now += STEP;
+        sim::set_now(self.now);
+        self.reap();
+        for (by, wish) in sim::take_wishes() {
+            match wish {
+                Wish::Start { port, fallback_port, said } => {
+                    self.start_coordinator(by, (port, fallback_port), said);
+                }
+                Wish::Kill(pid) => {
+                    self.tell(&format!("process {by} kills process {pid}"));
+                    self.oracle.on_coordinator_suffers(self.now, false);
+                    self.kill(pid);
+                }
+            }
+        }
+        // Within one step a call can be sent, run and answered.
+        let is_sent = |answered: &Answered| matches!(answered, Answered::Sent { .. });
+        let (sent, told): (Vec<_>, Vec<_>) = client::take_answered().into_iter().partition(is_sent);
+        sent.iter().for_each(|answered| self.oracle.on_answered(self.now, answered));
+        for (_, pid, event) in sim::take_events() {
+            self.oracle.on_event(self.now, pid, &event);
+        }
+        told.iter().for_each(|answered| self.oracle.on_answered(self.now, answered));
+        let (due, later) = std::mem::take(&mut self.again).into_iter().partition(|(at, _)| *at <= self.now);
+        self.again = later;
+        let due: Vec<(Duration, usize)> = due;
+        due.into_iter().for_each(|(_, window)| self.start_window(window));
+    }
+
+    /// Takes processes off that have ended by themselves.
+    fn reap(&mut self) {
+        while let Some(idx) = self.processes.iter().position(|process| process.task.is_finished()) {
+            let process = self.processes.remove(idx);
+            let (pid, kind) = (process.pid, process.kind);
+            let panicked = process.runtime.block_on(process.task).is_err_and(|error| error.is_panic());
+            sim::enter(pid);
+            drop(process.runtime);
+            sim::enter(0);
+            sim::end_process(pid);
+            self.tell(&format!("{} (process {pid}) has ended", name(kind)));
+            if panicked {
+                self.oracle.violate(self.now, format!("{} panicked", name(kind)));
+            }
+            if let Kind::Window(window) = kind {
+                self.oracle.on_window_ends(self.now, window);
+                self.again.push((self.now + Duration::from_millis(100), window));
+            }
+        }
+    }
+
+    /// The processes of a kind.
+    pub(crate) fn pids(&self, kind: Kind) -> Vec<u32> {
+        self.processes.iter().filter(|process| process.kind == kind).map(|process| process.pid).collect()
+    }
+
+    /// Ends a process at once: it does nothing more.
+    pub(crate) fn kill(&mut self, pid: u32) -> Option<Kind> {
+        let idx = self.processes.iter().position(|process| process.pid == pid)?;
+        let process = self.processes.remove(idx);
+        let kind = process.kind;
+        sim::enter(pid);
+        sim::set_dying(true);
+        drop(process);
+        sim::set_dying(false);
+        sim::enter(0);
+        sim::end_process(pid);
+        if let Kind::Window(window) = kind {
+            self.oracle.on_window_ends(self.now, window);
+        }
+        Some(kind)
+    }
+
+    /// Kills a window, which is started again later.
+    pub(crate) fn kill_window(&mut self, window: usize, pause: Duration) {
+        for pid in self.pids(Kind::Window(window)) {
+            self.kill(pid);
+            self.again.push((self.now + pause, window));
+        }
+    }
+
+    /// Gives a process no turn.
+    pub(crate) fn stop(&mut self, pid: u32) {
+        let now = self.now;
+        let process = self.processes.iter_mut().find(|process| process.pid == pid);
+        if let Some(process) = process.filter(|process| process.stopped_at.is_none()) {
+            process.stopped_at = Some(now);
+            if let Kind::Window(window) = process.kind {
+                self.oracle.on_window_suffers(now, window);
+            }
+        }
+    }
+
+    /// Gives it its turns again; its clock jumps.
+    pub(crate) fn go_on(&mut self, pid: u32) {
+        let Some(process) = self.processes.iter_mut().find(|process| process.pid == pid) else { return };
+        let Some(since) = process.stopped_at.take() else { return };
+        sim::enter(pid);
+        process.runtime.block_on(tokio::time::advance(self.now - since));
+        sim::enter(0);
+        if let Kind::Window(window) = process.kind {
+            self.oracle.on_window_suffers(self.now, window);
+        }
+        self.tell(&format!("process {pid} goes on"));
+    }
+
+    /// Has the user order something.
+    pub(crate) fn order(&mut self, window: usize, verb: parts::Verb) {
+        let home = self.home();
+        let Some(user) = self.processes.iter().find(|process| process.kind == Kind::User) else { return };
+        sim::enter(user.pid);
+        user.runtime.spawn(parts::order(home, window, verb));
+        sim::enter(0);
+        self.oracle.on_order(self.now, window, verb);
+    }
+
+    /// One more line of the story.
+    pub(crate) fn tell(&mut self, line: &str) {
+        self.oracle.tell(self.now, line.to_owned());
+    }
+
+    /// Removes a file of the state folder.
+    pub(crate) fn lose(&mut self, name: &str) {
+        let removed = std::fs::remove_file(self.home().join(name));
+        let what = if removed.is_ok() { "is lost" } else { "was not there to lose" };
+        self.tell(&format!("{name} {what}"));
+    }
+
+    /// Ends everything.
+    pub(crate) fn end(mut self) -> (Oracle, PathBuf) {
+        while let Some(pid) = self.processes.last().map(|process| process.pid) {
+            self.kill(pid);
+        }
+        (std::mem::take(&mut self.oracle), self.folder)
+    }
+}
+
+/// For people.
+pub(crate) fn name(kind: Kind) -> String {
+    match kind {
+        Kind::Coordinator => "the coordinator".to_owned(),
+        Kind::Window(window) => format!("window w{window}"),
+        Kind::Client(client) => format!("client c{client}"),
+        Kind::User => "the user".to_owned(),
+    }
+}
+
+/// An empty folder for a world: the same one for the same seed, because its path is in the traffic.
+pub(crate) fn folder(seed: u64) -> std::io::Result<PathBuf> {
+    let memory = Path::new("/dev/shm");
+    let common = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let folder = common.join(format!("baton-sim-{seed}"));
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    for window in 0..WINDOWS {
+        std::fs::create_dir_all(folder.join(format!("tree-{window}")))?;
+    }
+    Ok(folder)
+}
