@@ -7,7 +7,7 @@ import * as vscode from 'vscode';
 import type { MessageConnection, NotificationType } from 'vscode-jsonrpc/node';
 
 import { isOnDisk, tell } from './agent';
-import { type DapMessage, RESUMES, StopFocus } from './focus';
+import { type DapMessage, RESUMES, StopFocus, followUser } from './focus';
 import { reason, warn } from './problems';
 import {
     AddEditorBreakpoint,
@@ -79,6 +79,7 @@ export class EditorDebugger implements vscode.Disposable {
             vscode.debug.registerDebugAdapterTrackerFactory('*', {
                 createDebugAdapterTracker: (session) => this.track(session),
             }),
+            followUser(),
             vscode.debug.onDidTerminateDebugSession((session) => this.onEnded(session)),
             vscode.debug.onDidChangeBreakpoints(() => this.tellBreakpoints()),
             vscode.extensions.onDidChange(() => this.tell(EditorDebuggersChanged, { types: knownTypes() })),

@@ -87,7 +87,8 @@ export class StopFocus {
     }
 
     private async show(frame: StackFrame | undefined): Promise<void> {
-        this.isToShow = !wouldCover(frame?.source?.path);
+        const path = frame?.source?.path;
+        this.isToShow = !wouldCover(path);
         for (const [nShown, pause] of SHOW_AFTER_MS.entries()) {
             await new Promise((resolve) => setTimeout(resolve, pause));
             const item = vscode.debug.activeStackItem;
@@ -100,15 +101,30 @@ export class StopFocus {
                 break;
             }
             await Promise.resolve(vscode.commands.executeCommand(SHOW_FRAME, null)).catch(() => undefined);
+            shownLast = path;
         }
         this.isToShow = false;
     }
 }
 
-/** Whether a file would be opened over another editor: what is typed there would get lost. */
+/** The file that a stop was shown in last, as long as the user does nothing in it: the next may be shown in its place. */
+let shownLast: string | undefined;
+
+/** Follows where the user types and clicks. */
+export function followUser(): vscode.Disposable {
+    const { Keyboard, Mouse } = vscode.TextEditorSelectionChangeKind;
+    return vscode.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => {
+        if ((kind === Keyboard || kind === Mouse) && textEditor.document.uri.fsPath === shownLast) {
+            shownLast = undefined;
+        }
+    });
+}
+
+/** Whether a file would be opened over an editor that the user works in: what is typed there would get lost. */
 function wouldCover(path: string | undefined): boolean {
     const isOpen = vscode.window.visibleTextEditors.some((editor) => editor.document.uri.fsPath === path);
     const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+    const isOurs = input instanceof vscode.TabInputText && input.uri.fsPath === shownLast;
     // Nobody types into a page of VS Code's, as the one of the start.
-    return !isOpen && input !== undefined && !(input instanceof vscode.TabInputWebview);
+    return !isOpen && !isOurs && input !== undefined && !(input instanceof vscode.TabInputWebview);
 }
