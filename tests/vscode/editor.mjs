@@ -379,8 +379,13 @@ export class Window {
     /** Opens a file of the project. */
     async openFile(name) {
         await this.page.bringToFront();
-        await this.page.keyboard.press('Control+P');
-        await this.page.locator('.quick-input-widget input').fill(name);
+        const input = this.page.locator('.quick-input-widget input');
+        // A key that comes while VS Code rearranges itself is lost, as it is to a person.
+        await until('the list of files is open', async () => {
+            if (!(await input.isVisible())) await this.page.keyboard.press('Control+P');
+            return input.isVisible();
+        });
+        await input.fill(name);
         await this.pick(name);
         await this.page.locator('.tab', { hasText: name }).first().waitFor();
     }

@@ -97,9 +97,10 @@ pub(crate) fn matching(word: &str) -> Result<Vec<(String, String)>> {
     Ok(all.filter(|(file, name)| file == word || title(file, name).contains(word)).collect())
 }
 
-/// What all of them are called.
+/// What all of them are called, and their files, of which some have no test with a plain name.
 pub(crate) fn titles() -> Result<Vec<String>> {
-    Ok(matching("")?.into_iter().map(|(file, name)| title(&file, &name)).collect())
+    let titles = matching("")?.into_iter().map(|(file, name)| title(&file, &name));
+    Ok(titles.chain(files()?.into_iter().map(|file| file.name)).collect())
 }
 
 fn title(file: &str, name: &str) -> String {
