@@ -117,10 +117,7 @@ impl CodeIndex {
     /// Some servers know only the files that were opened, unless the project says how it is built.
     fn what_is_not_searched(&self, server: &Server) -> Option<String> {
         let spec = self.spec_of(server)?;
-        let has = |file: &String| server.root.join(file).exists();
-        if spec.index_needs.is_empty() || spec.index_needs.iter().any(has) {
-            return None;
-        }
+        spec.knows_only_opened(&server.root).then_some(())?;
         Some(format!(
             "Only files that were opened are searched: {} needs {} for all of them.",
             server.name,

@@ -59,6 +59,10 @@ pub struct ServerSpec {
     /// Files, one of which it needs to know of files that nobody opened.
     #[serde(default)]
     pub index_needs: Vec<String>,
+    /// The token of the progress that it tells of its index. Where the project has one of `index_needs`, that begins
+    /// some time after the first file was opened, and answers before it miss something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_progress: Option<String>,
     /// What it may take, in MiB, with all that it starts; 4,096 when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_memory_mb: Option<u64>,
@@ -74,6 +78,13 @@ pub struct ServerSpec {
     /// Whether its plain text lacks something, such as the line break between a type and what is said of it.
     #[serde(default)]
     pub prefers_markdown: bool,
+}
+
+impl ServerSpec {
+    /// Whether it lacks in this project what says how files are built that nobody opened.
+    pub(crate) fn knows_only_opened(&self, root: &Path) -> bool {
+        !self.index_needs.is_empty() && !self.index_needs.iter().any(|file| root.join(file).exists())
+    }
 }
 
 /// How a server is told of folders that it shall not read.

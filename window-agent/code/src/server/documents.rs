@@ -14,6 +14,8 @@ use crate::text::{Encoding, Text};
 pub const IDLE_LIMIT: Duration = Duration::from_secs(5 * 60);
 /// Open documents; the one used longest ago makes room.
 pub const MAX_OPEN: usize = 200;
+/// The method that opens one.
+pub const DID_OPEN: &str = "textDocument/didOpen";
 
 /// What tells that a file on disk is the one that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +167,7 @@ fn did_open(uri: &str, document: &Document) -> Notice {
         "version": document.version,
         "text": document.text.as_str(),
     }});
-    Notice { method: "textDocument/didOpen", params }
+    Notice { method: DID_OPEN, params }
 }
 
 #[cfg(test)]

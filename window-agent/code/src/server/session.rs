@@ -108,6 +108,8 @@ const UNTITLED: Duration = Duration::from_secs(10);
 
 /// A server of another version may log something else.
 const FILES_LIMIT: Duration = Duration::from_secs(60);
+/// Its own settings may keep it from an index.
+const INDEX_LIMIT: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug)]
 struct Work {
@@ -124,13 +126,23 @@ pub(super) struct Progress {
     is_not_quiet: bool,
     /// What it logs when it knows the files of the project, and until when that is waited for.
     awaits: Option<(String, Instant)>,
+    /// By what it tells of its index, as long as it has not; and until when that is waited for, once a file is open.
+    index: Option<(String, Option<Instant>)>,
 }
 
 impl Progress {
-    /// Of a server that starts; see [`ServerSpec::knows_files_when_logged`].
-    pub(super) fn new(now: Instant, spec: &ServerSpec) -> Self {
+    /// Of a server that starts; see [`ServerSpec::knows_files_when_logged`] and [`ServerSpec::index_progress`].
+    pub(super) fn new(now: Instant, spec: &ServerSpec, root: &Path) -> Self {
         let awaits = spec.knows_files_when_logged.clone().map(|text| (text, now + FILES_LIMIT));
-        Self { awaits, ..Self::default() }
+        let index = spec.index_progress.clone().filter(|_| !spec.knows_only_opened(root));
+        Self { awaits, index: index.map(|token| (token, None)), ..Self::default() }
+    }
+
+    /// Takes in that a file was opened.
+    pub(super) fn on_opened(&mut self, now: Instant) {
+        if let Some((_, until @ None)) = &mut self.index {
+            *until = Some(now + INDEX_LIMIT);
+        }
     }
 
     /// Takes in `window/logMessage`.
@@ -140,6 +152,7 @@ impl Progress {
 
     /// Takes in `$/progress`.
     pub(super) fn on_progress(&mut self, now: Instant, told: notices::Progress) {
+        self.index.take_if(|(token, _)| told.token == token.as_str());
         let (token, step) = (told.token.to_string(), told.value);
         match step.kind.as_str() {
             "begin" => {
@@ -201,14 +214,20 @@ impl Progress {
             None if title.is_empty() => "working".to_owned(),
             None => title.clone(),
         });
-        let awaits_files = self.awaits.as_ref().is_some_and(|(_, until)| now < *until);
-        shown.or_else(|| (self.is_not_quiet || awaits_files).then(|| "loading the project".to_owned()))
+        let is_awaited = self.awaited().any(|until| now < until);
+        shown.or_else(|| (self.is_not_quiet || is_awaited).then(|| "loading the project".to_owned()))
     }
 
     /// When something stops to count.
     pub(super) fn poll_timeout(&self, now: Instant) -> Option<Instant> {
         let all = self.running.values().filter_map(Work::expires);
-        all.chain(self.awaits.as_ref().map(|(_, until)| *until)).filter(|at| *at > now).min()
+        all.chain(self.awaited()).filter(|at| *at > now).min()
+    }
+
+    /// Until when its words are waited for.
+    fn awaited(&self) -> impl Iterator<Item = Instant> {
+        let files = self.awaits.as_ref().map(|(_, until)| *until);
+        files.into_iter().chain(self.index.as_ref().and_then(|(_, until)| *until))
     }
 }
 
@@ -270,12 +289,40 @@ mod tests {
         let spec =
             ServerSpec { knows_files_when_logged: Some("source file".to_owned()), ..ServerSpec::default() };
         let now = Instant::now();
-        let mut progress = Progress::new(now, &spec);
+        let mut progress = Progress::new(now, &spec, Path::new("/w"));
         progress.on_log("starting");
         assert!(progress.shown(now).is_some());
         assert_eq!(progress.shown(progress.poll_timeout(now).unwrap()), None, "not for ever");
         progress.on_log("Found 3 source files");
         assert_eq!((progress.shown(now), progress.poll_timeout(now)), (None, None));
+    }
+
+    #[test]
+    fn an_index_that_is_to_come_is_waited_for_once_a_file_is_open() {
+        let spec = ServerSpec { index_progress: Some("index".to_owned()), ..ServerSpec::default() };
+        let now = Instant::now();
+        let mut progress = Progress::new(now, &spec, Path::new("/w"));
+        let work =
+            |kind: &str| read(&json!({"token": "index", "value": {"kind": kind, "title": "indexing"}}));
+        assert_eq!(
+            (progress.shown(now), progress.poll_timeout(now)),
+            (None, None),
+            "no file asks for it yet"
+        );
+        progress.on_opened(now);
+        assert!(progress.shown(now).is_some());
+        progress.on_opened(now + INDEX_LIMIT / 2);
+        let over = progress.poll_timeout(now).unwrap();
+        assert_eq!((over, progress.shown(over)), (now + INDEX_LIMIT, None), "not for ever");
+        progress.on_progress(now, work("begin"));
+        assert_eq!(progress.shown(now).as_deref(), Some("indexing"));
+        progress.on_progress(now, work("end"));
+        progress.on_opened(now);
+        assert_eq!(progress.shown(now), None);
+        let spec = ServerSpec { index_needs: vec!["none.json".to_owned()], ..spec };
+        let mut progress = Progress::new(now, &spec, Path::new("/w"));
+        progress.on_opened(now);
+        assert_eq!(progress.shown(now), None, "there is none to come");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, info, warn};
 
-use super::documents::{Documents, Notice, Snapshot, Stamp};
+use super::documents::{DID_OPEN, Documents, Notice, Snapshot, Stamp};
 use super::life::{Input, Life, Output};
 use super::log::log_lines;
 use super::session::{self, Progress};
@@ -243,7 +243,7 @@ impl Task {
             in_flight: HashMap::new(),
             agreed: Arc::default(),
             is_incremental: false,
-            progress: Progress::new(Instant::now(), &spec),
+            progress: Progress::new(Instant::now(), &spec, &self.choice.root),
             registered: HashMap::new(),
             watchers: Watchers::default(),
             wanted_edit: Value::Null,
@@ -613,8 +613,11 @@ impl Task {
     }
 
     async fn send_all(&mut self, notices: Vec<Notice>) {
-        let Some(running) = &self.running else { return };
+        let Some(running) = &mut self.running else { return };
         for notice in notices {
+            if notice.method == DID_OPEN {
+                running.progress.on_opened(Instant::now());
+            }
             running.notify(notice.method, notice.params).await;
         }
     }
