@@ -96,6 +96,9 @@ macro_rules! contract {
 contract! {
     requests {
         // Extension -> agent.
+        /// Sent by a timer of the extension host's event loop, and at once when something in it changed: it
+        /// feeds the heartbeats, so that a host that hangs is noticed (R10). An agent that does not answer hangs itself.
+        Beat = "window/beat": WindowBeat => Nothing;
         /// The user presses take, start, stop or restart.
         Act = "window/act": Action => Outcome;
         /// R8.
@@ -139,9 +142,6 @@ contract! {
     }
     notifications {
         // Extension -> agent.
-        /// Sent by a timer of the extension host's event loop, and at once when something in it changed: it
-        /// feeds the heartbeats, so that a host that hangs is noticed (R10).
-        Beat = "window/beat": WindowBeat;
         /// A debug session of the editor began.
         EditorSessionBegan = "debug/sessionBegan": EditorSession;
         /// A message between the editor and an adapter.

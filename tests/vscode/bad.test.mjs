@@ -11,7 +11,7 @@ import { after, test } from 'node:test';
 import { connect } from './client.mjs';
 import { until } from './editor.mjs';
 import { BIN, freePort } from './place.mjs';
-import { commandOf, naming } from './processes.mjs';
+import { commandOf, isAlive, naming } from './processes.mjs';
 import { stage } from './stage.mjs';
 
 /** The programs that the extension starts: at first an agent that only ends. */
@@ -20,6 +20,8 @@ after(() => fs.rmSync(bin, { recursive: true, force: true }));
 
 /** The silence that the extension bears, on a busy machine. */
 const SILENT_MS = 60_000;
+/** An agent that hangs is told of within six seconds; a busy machine gets more. */
+const HUNG_MS = 15_000;
 /** For a language server to start and to build, on a busy machine. */
 const SERVER_MS = 150_000;
 /** What an agent says first of all. */
@@ -120,6 +122,24 @@ test('no agent at all; with the right one there again, the button helps', async 
     fs.symlinkSync(path.join(BIN, 'baton-agent'), path.join(bin, 'baton-agent'));
     await toast.press();
     await window.waitForStatus('live');
+});
+
+test('an agent that hangs: said; over by itself when it goes on; and the button replaces it', async () => {
+    const { pid: hung } = editor.known(window);
+    process.kill(hung, 'SIGSTOP');
+    const hungAt = Date.now();
+    await window.waitForStatus('error');
+    assert.ok(Date.now() - hungAt < HUNG_MS, `said after ${Date.now() - hungAt} ms`);
+    await expectToast(window, "Baton's agent in this window is not responding.", 'Try again');
+    process.kill(hung, 'SIGCONT');
+    await window.waitForStatus('live');
+    await closeToasts(window);
+    process.kill(hung, 'SIGSTOP');
+    const toast = await expectToast(window, "Baton's agent in this window is not responding.", 'Try again');
+    await toast.press();
+    await until('it has been ended', () => !isAlive(hung));
+    await window.waitForStatus('live');
+    await closeToasts(window);
 });
 
 for (const port of [80, 70_000, 'mine']) {

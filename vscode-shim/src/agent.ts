@@ -26,6 +26,8 @@ const GOOD_AFTER_MS = 30_000;
 const END_MS = 1_800;
 /** The agent's first message takes milliseconds; on a busy machine a second or two. */
 const SILENT_AFTER_MS = 15_000;
+/** Signs of life in a row without an answer, after which an agent counts as hung. */
+const MAX_UNANSWERED = 3;
 /** Crashes in a row before the user is told. */
 const N_QUIET_CRASHES = 1;
 
@@ -59,6 +61,11 @@ export class Agent implements vscode.Disposable {
     private starting: Promise<void> | undefined;
     private retry: NodeJS.Timeout | undefined;
     private silence: NodeJS.Timeout | undefined;
+    /** Whether the agent has answered since the last sign of life, and how often in a row it had not. */
+    private heard = true;
+    private nUnanswered = 0;
+    /** What an agent that hangs said last. */
+    private hung: Standing | undefined;
     private nCrashes = 0;
     private ended = false;
     private restarting = false;
@@ -72,7 +79,7 @@ export class Agent implements vscode.Disposable {
     ) {
         // A timer of this event loop: when it does not run, this window does not answer, and the agent must not
         // pretend that it does.
-        const beats = setInterval(() => this.beat(), HEARTBEAT_MS);
+        const beats = setInterval(() => this.tick(), HEARTBEAT_MS);
         this.subscriptions = [
             { dispose: () => clearInterval(beats) },
             vscode.window.onDidChangeWindowState(() => this.beat()),
@@ -153,6 +160,7 @@ export class Agent implements vscode.Disposable {
             }
             this.child = undefined;
             this.connection = undefined;
+            this.hung = undefined;
             clearTimeout(this.silence);
             if (Date.now() - startedAt > GOOD_AFTER_MS) {
                 this.nCrashes = 0;
@@ -166,12 +174,14 @@ export class Agent implements vscode.Disposable {
         this.silence = setTimeout(silent, SILENT_AFTER_MS);
         this.options.serve(connection);
         connection.listen();
+        [this.heard, this.nUnanswered] = [true, 0];
         this.beat();
         this.options.greet();
     }
 
     private onStanding(standing: Standing): void {
         clearTimeout(this.silence);
+        this.hung = undefined;
         const { version } = this.options;
         if (standing.version === version) {
             this.show(standing, standing.problem ?? undefined);
@@ -225,13 +235,41 @@ export class Agent implements vscode.Disposable {
         write.call(this.log, line.trim());
     }
 
+    /** Beats are counted, not milliseconds: when the machine slept, nobody answered. */
+    private tick(): void {
+        this.nUnanswered = this.heard ? 0 : this.nUnanswered + 1;
+        this.heard = false;
+        if (this.nUnanswered < MAX_UNANSWERED) {
+            this.beat();
+        } else if (this.standing?.state) {
+            this.hung = this.standing;
+            this.fail('agent_silent', vscode.l10n.t('Baton\'s agent in this window is not responding.'));
+        }
+    }
+
     private beat(): void {
-        tell(this.connection, Beat, {
+        const { connection } = this;
+        const told = {
             focused: vscode.window.state.focused,
             name: windowName(),
             folders: localFolders(),
             trusted: vscode.workspace.isTrusted,
-        });
+        };
+        void this.request(Beat, told).then(
+            () => this.onHeard(connection),
+            () => undefined,
+        );
+    }
+
+    private onHeard(connection: MessageConnection | undefined): void {
+        if (connection !== this.connection) {
+            return;
+        }
+        this.heard = true;
+        if (this.hung !== undefined) {
+            this.show(this.hung, this.hung.problem ?? undefined);
+            this.hung = undefined;
+        }
     }
 
     private show(standing: Standing | undefined, problem: Problem | undefined): void {

@@ -16,7 +16,7 @@ use baton_proto::shim::{
     Act, Action, AskHandover, AutoStart, Beat, ChangePort, ClientConfig, ClientConfigWish, ClientName,
     Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorDebuggers, EditorDebuggersChanged,
     EditorSessionBegan, EditorSessionEnded, EditorSessionMessage, EditorSessionRef, Endpoint,
-    GetClientConfig, GetEndpoint, GetStatus, HandoverQuestion, ListClients, Notification, Request,
+    GetClientConfig, GetEndpoint, GetStatus, HandoverQuestion, ListClients, Nothing, Notification, Request,
     SetAutoStart, Standing, StandingChanged, TakeSettings, Transport, Verb, WindowBeat,
 };
 use serde::Serialize;
@@ -97,7 +97,7 @@ impl Desk {
         while let Some(message) = messages.recv().await {
             match message {
                 // Beats pass all others: those may wait for an engine that is busy.
-                FromExtension::Notification { method, params } if method == Beat::METHOD => {
+                FromExtension::Request { id, method, params } if method == Beat::METHOD => {
                     match serde_json::from_value::<WindowBeat>(params) {
                         Ok(beat) => {
                             self.window.code.set_trusted(beat.trusted);
@@ -105,6 +105,7 @@ impl Desk {
                         }
                         Err(error) => tracing::warn!(%error, "invalid beat"),
                     }
+                    self.shim.answer(id, to_value(Nothing {})).await;
                 }
                 FromExtension::Notification { method, params } => {
                     let _ = others.send((method, params)).await;
