@@ -36,6 +36,7 @@ pub(crate) mod general;
 pub mod java;
 pub(crate) mod js_debug;
 mod node;
+pub(crate) mod rust;
 pub mod select;
 pub mod shelf;
 pub mod table;

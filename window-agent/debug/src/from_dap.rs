@@ -201,21 +201,6 @@ fn exchange_references(body: &mut Value, owner: Owner, ids: &mut Ids) {
     }
 }
 
-/// The parts of a value whose adapter says nothing of the whole, one level deep: `{x = 1, y = 2}`.
-pub(crate) fn parts(body: &body::Variables) -> String {
-    const MAX_PARTS: usize = 20;
-    let bodies = &body.variables;
-    let part = |body: &body::Variable| {
-        let value = if body.value.is_empty() { "{...}" } else { &body.value };
-        format!("{} = {value}", body.name)
-    };
-    let mut parts: Vec<String> = bodies.iter().take(MAX_PARTS).map(part).collect();
-    if bodies.len() > MAX_PARTS {
-        parts.push(format!("{} more", bodies.len() - MAX_PARTS));
-    }
-    format!("{{{}}}", parts.join(", "))
-}
-
 /// What went wrong with an expression, out of an adapter's message: of a Python traceback the exception alone, which
 /// stands behind the frames of the last one.
 pub(crate) fn evaluation_problem(message: &str) -> String {

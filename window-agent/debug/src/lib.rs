@@ -59,6 +59,7 @@ mod output;
 pub mod probe;
 mod session;
 pub mod types;
+mod values;
 mod verbs;
 
 /// Commands on their way to the engine; it answers in microseconds.

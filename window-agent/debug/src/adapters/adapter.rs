@@ -55,6 +55,10 @@ pub struct Adapter {
     pub(crate) stop_on_entry: Map<String, Value>,
     /// The same for a program in Rust, whose `main` is not the system's.
     pub(crate) stop_on_entry_rust: Option<Map<String, Value>>,
+    /// Put into a launch of a program in Rust; `{rust}` stands for the folder of its toolchain's texts for values.
+    pub(crate) launch_rust: Map<String, Value>,
+    /// Put behind the arguments of an adapter that is started for such a program; `{rust}` stands for the same.
+    pub(crate) args_rust: Vec<String>,
     /// The function whose first line that is, for an adapter that cannot do it by an argument.
     pub(crate) entry_function: Option<String>,
     /// At the entry there is no stack yet; a step leads to the first line.
@@ -107,6 +111,8 @@ pub struct Adapter {
     pub(crate) noise: Vec<String>,
     /// What lines begin with and hold that it prints on the program's standard output, at any time.
     pub(crate) stdout_noise: Vec<(String, String)>,
+    /// What the runtime puts into the scope of each file: not told with a stop where all of them are.
+    pub(crate) file_variables: Vec<String>,
     /// How lines begin that the debugged runtime puts on the program's standard error.
     pub(crate) stderr_noise: Vec<String>,
     /// Its first words are the command line of the program.

@@ -49,6 +49,10 @@ pub(crate) fn plan(
             }
         },
     };
+    let defaults = if kind == StartKind::Launch { &adapter.launch } else { &adapter.attach };
+    for (name, value) in defaults {
+        arguments.entry(name.clone()).or_insert_with(|| value.clone());
+    }
     if start.no_debug {
         arguments.insert("noDebug".to_owned(), Value::Bool(true));
     }
@@ -79,7 +83,6 @@ fn complete_launch(arguments: &mut Map<String, Value>, options: &DebuggerOptions
             arguments.insert(name.to_owned(), value);
         }
     };
-    set(arguments, "console", json!("internalConsole"));
     if let Some(folder) = &folder {
         set(arguments, "cwd", json!(folder));
     }

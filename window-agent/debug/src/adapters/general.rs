@@ -8,11 +8,11 @@ use baton_link::scratch;
 use serde_json::{Map, Value, json};
 
 use crate::adapters::adapter::{Adapter, Dialect, Transport};
-use crate::adapters::configuration::{bad, check_paths, program_of, request_kind};
+use crate::adapters::configuration::{bad, check_paths, request_kind};
 use crate::adapters::shelf::{self, Found};
 use crate::adapters::table::Table;
 use crate::adapters::wish::Wish;
-use crate::adapters::{java, js_debug, select};
+use crate::adapters::{java, js_debug, rust, select};
 use crate::dap::body::read;
 use crate::dap::configuration::{Configuration, Variable};
 use crate::error::DebugError;
@@ -24,9 +24,6 @@ use baton_agent_base::process::Program;
 
 /// Fields by which configurations ask for a stop at the first line.
 const ENTRY_FIELDS: [&str; 2] = ["stopOnEntry", "stopAtEntry"];
-
-/// Longest program that is looked into: a debug build has tens of megabytes.
-const MAX_SCANNED: u64 = 256 * 1024 * 1024;
 
 /// The configuration of a launch.json for a program or a process.
 pub(crate) fn configure(
@@ -145,7 +142,11 @@ pub(crate) fn plan(
     for (name, value) in defaults {
         arguments.entry(name.clone()).or_insert_with(|| value.clone());
     }
-    let is_rust = kind == StartKind::Launch && adapter.executables && is_rust(&arguments);
+    let is_rust = kind == StartKind::Launch && adapter.executables && rust::is_rust(&arguments);
+    let formatters = if is_rust { rust::formatters(&arguments, options) } else { None };
+    if is_rust {
+        merge(&mut arguments, &rust::launch(&adapter.launch_rust, formatters.as_deref()));
+    }
     if stops_at_entry {
         let own = adapter.stop_on_entry_rust.as_ref().filter(|_| is_rust);
         merge(&mut arguments, own.unwrap_or(&adapter.stop_on_entry));
@@ -167,7 +168,11 @@ pub(crate) fn plan(
     }
     let reach = match connect {
         Some((host, port)) => Reach::Tcp { host, port },
-        None => spawned(adapter, &arguments, options)?,
+        None => {
+            let more =
+                if is_rust { rust::args(&adapter.args_rust, formatters.as_deref()) } else { Vec::new() };
+            spawned(adapter, &arguments, more, options)?
+        }
     };
     let main_class = Configuration::of(&arguments).main_class;
     let entry_function = match adapter.dialect {
@@ -185,14 +190,6 @@ pub(crate) fn plan(
         crash_functions: if is_rust { adapter.rust_panics.clone() } else { Vec::new() },
     };
     Ok(Plan { session, host: Host::Direct(reach), install_hint: select::install_hint(adapter) })
-}
-
-/// Whether a launch is of a program that rustc made: it says so in its comment section.
-fn is_rust(arguments: &Map<String, Value>) -> bool {
-    const SIGN: &[u8] = b"rustc version ";
-    let Some(path) = program_of(&Configuration::of(arguments)) else { return false };
-    let is_short = path.metadata().is_ok_and(|found| found.is_file() && found.len() <= MAX_SCANNED);
-    is_short && std::fs::read(path).is_ok_and(|bytes| memchr::memmem::find(&bytes, SIGN).is_some())
 }
 
 /// Takes the wish to stop at the first line out of a configuration: each adapter has its own way.
@@ -323,6 +320,7 @@ fn complete_go(adapter: &Adapter, arguments: &mut Map<String, Value>, program: O
 fn spawned(
     adapter: &'static Adapter,
     arguments: &Map<String, Value>,
+    more: Vec<String>,
     options: &DebuggerOptions,
 ) -> Result<Reach, DebugError> {
     let found = shelf::find(adapter, options);
@@ -339,7 +337,7 @@ fn spawned(
         Some(text) if text.contains("{program}") => text.replace("{program}", &program_path).into(),
         _ => arg,
     });
-    let args = args.collect();
+    let args = args.chain(more.into_iter().map(Into::into)).collect();
     let folder = options.folders.first().cloned();
     let own = given.dlv_cwd.filter(|_| adapter.starts_in_project).map(PathBuf::from);
     let cwd = own.or(folder);

@@ -17,6 +17,7 @@ use crate::types::control::{Request, ResumeWish, StackTrace, Thread};
 use crate::types::{
     Evaluate, Evaluated, MAX_VALUE_LEN, MAX_VARIABLES, Paging, Phase, Scope, SessionId, Variables,
 };
+use crate::values::{MAX_PARTS, Wordless};
 
 /// Requests that belong to a verb of their own: sent past it, the session would lose its thread.
 const OF_VERBS: [&str; 20] = [
@@ -83,6 +84,7 @@ pub(super) enum Asked {
     },
     /// The parts of a value that came without words.
     Parts {
+        wordless: Wordless,
         evaluated: Evaluated,
         reply: Reply<Evaluated>,
     },
@@ -304,9 +306,12 @@ impl Engine {
                 });
                 self.on_evaluated(evaluated.map(|body| read(&body)), owner, reply);
             }
-            Some(Asked::Parts { mut evaluated, reply }) => {
-                evaluated.result =
-                    result.map_or_else(|_| "{...}".to_owned(), |body| from_dap::parts(&read(&body)));
+            Some(Asked::Parts { wordless, mut evaluated, reply }) => {
+                match result {
+                    Ok(body) => evaluated.result = wordless.told(&read(&body)),
+                    Err(_) if evaluated.result.is_empty() => evaluated.result = "{...}".to_owned(),
+                    Err(_) => {}
+                }
                 let _ = reply.send(Ok(evaluated));
             }
             Some(Asked::Request { owner, command, reply }) => {
@@ -332,11 +337,12 @@ impl Engine {
             Err(error) => return drop(reply.send(Err(error))),
         };
         let evaluated = from_dap::evaluated(&body, owner, &mut self.ids);
-        if !evaluated.result.is_empty() || evaluated.variables_reference == 0 {
+        let Some(wordless) = Wordless::of(&body.result, body.variables_reference) else {
             return drop(reply.send(Ok(evaluated)));
-        }
-        let arguments = json!({"variablesReference": body.variables_reference});
-        self.ask_adapter(owner.session, Asked::Parts { evaluated, reply }, "variables", arguments);
+        };
+        let arguments =
+            json!({"variablesReference": body.variables_reference, "start": 0, "count": MAX_PARTS + 1});
+        self.ask_adapter(owner.session, Asked::Parts { wordless, evaluated, reply }, "variables", arguments);
     }
 
     fn stack(&mut self, stack: &body::StackTrace, owner: Owner, is_running: bool) -> StackTrace {

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use crate::breakpoints::triggers::CRASH_ID;
 use crate::dap::body::{self, read};
+use crate::types::MAX_TOP_VARIABLES;
+use crate::values::{MAX_FETCHED, MAX_PARTS, Wordless};
 
 /// Frames told with a stop. Deeper ones are seldom looked at, and a runaway recursion has thousands.
 pub(crate) const MAX_FRAMES: usize = 20;
@@ -23,6 +25,8 @@ pub(crate) enum Step {
     Scopes,
     /// Of the scope at this place in [`Captured::scopes`].
     Variables(usize),
+    /// Of the value that is told without words, at the second place in the variables of the scope at the first.
+    Parts(usize, usize),
 }
 
 /// A stop whose surroundings are being fetched.
@@ -90,20 +94,49 @@ impl Capture {
             Step::Variables(at) => {
                 if let Some((_, variables)) = self.captured.scopes.get_mut(at) {
                     *variables = (!body.is_null()).then(|| read(body));
+                    return variables.as_ref().map(|body| parts(at, body)).unwrap_or_default();
+                }
+            }
+            Step::Parts(at, variable) => {
+                let variables =
+                    self.captured.scopes.get_mut(at).and_then(|(_, variables)| variables.as_mut());
+                let variable = variables.and_then(|body| body.variables.get_mut(variable));
+                if let Some(variable) = variable.filter(|_| !body.is_null())
+                    && let Some(wordless) = Wordless::of(&variable.value, variable.variables_reference)
+                {
+                    variable.value = wordless.told(&read(body));
                 }
             }
         }
         Vec::new()
     }
 
-    /// The stop as it is to be told.
-    pub(crate) fn into_captured(self, ours: &BTreeMap<i64, i64>) -> Captured {
+    /// The stop as it is to be told; without what is in each file's scope, the names of which are given.
+    pub(crate) fn into_captured(self, ours: &BTreeMap<i64, i64>, of_file: &[String]) -> Captured {
         let mut captured = self.captured;
+        for variables in captured.scopes.iter_mut().filter_map(|(_, variables)| variables.as_mut()) {
+            let variables = &mut variables.variables;
+            if of_file.iter().all(|name| variables.iter().any(|variable| variable.name == *name)) {
+                variables.retain(|variable| !of_file.contains(&variable.name));
+            }
+        }
         captured.hit = captured.event.hit_breakpoint_ids.as_ref().map(|ids| {
             ids.iter().filter_map(|id| ours.get(id).copied()).filter(|id| *id != CRASH_ID).collect()
         });
         captured
     }
+}
+
+/// Asks for the parts of the first values that have no words.
+fn parts(at: usize, body: &body::Variables) -> Vec<(&'static str, Value, Step)> {
+    let told = body.variables.iter().take(MAX_TOP_VARIABLES).enumerate();
+    let wordless = told.filter(|(_, body)| Wordless::of(&body.value, body.variables_reference).is_some());
+    let ask = |(place, body): (usize, &body::Variable)| {
+        let arguments =
+            json!({"variablesReference": body.variables_reference, "start": 0, "count": MAX_PARTS + 1});
+        ("variables", arguments, Step::Parts(at, place))
+    };
+    wordless.take(MAX_FETCHED).map(ask).collect()
 }
 
 /// The name of the signal whose number was evaluated.

@@ -20,6 +20,7 @@ mod selection;
 mod stranger;
 mod strangers;
 mod threads;
+mod values;
 
 use languages::Language;
 

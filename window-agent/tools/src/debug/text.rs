@@ -17,6 +17,8 @@ use baton_agent_debug::types::{Breakpoint, Frame, Phase, Scope, StopEvent, Varia
 const MAX_INLINE: usize = 80;
 /// Variables that a stop tells; `variables` tells the rest.
 const MAX_STOP_VARIABLES: usize = 20;
+/// Reasons that say all of a stop that was asked for.
+const PLAIN_REASONS: [&str; 4] = ["breakpoint", "step", "pause", "entry"];
 /// Characters of a value in a list of variables.
 const MAX_LISTED: usize = 1_024;
 
@@ -55,8 +57,9 @@ impl Speaker {
         let path = stop.source.as_ref().map(|source| source.path.as_str());
         let position = self.position(function, path, stop.line);
         let mut text = format!("Stopped at {position} ({}), thread {}.", reason(stop), stop.thread_id);
-        if let Some(why) = stop.text.as_ref().or(stop.description.as_ref()).filter(|why| **why != stop.reason)
-        {
+        // What else it says of a stop that was asked for is its reason in other words.
+        let description = stop.description.as_ref().filter(|_| !PLAIN_REASONS.contains(&&*stop.reason));
+        if let Some(why) = stop.text.as_ref().or(description).filter(|why| **why != stop.reason) {
             text.push_str(&format!("\n{}", shorten(why, MAX_LISTED)));
         }
         let is_own = |frame: &&Frame| {
