@@ -97,7 +97,7 @@ contract! {
     requests {
         // Extension -> agent.
         /// Sent by a timer of the extension host's event loop, and at once when something in it changed: it
-        /// feeds the heartbeats, so that a host that hangs is noticed (R10). An agent that does not answer hangs itself.
+        /// feeds the heartbeats, so that a host that hangs is noticed (R10). An agent whose answers stay away hangs.
         Beat = "window/beat": WindowBeat => Nothing;
         /// The user presses take, start, stop or restart.
         Act = "window/act": Action => Outcome;

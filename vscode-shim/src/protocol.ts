@@ -457,6 +457,7 @@ export interface WindowStatus {
     state: WindowState;
 }
 
+export const Beat = new RequestType<WindowBeat, Nothing, void>('window/beat');
 export const Act = new RequestType<Action, Outcome, void>('window/act');
 export const SetAutoStart = new RequestType<AutoStart, Outcome, void>('window/setAutoStart');
 export const GetStatus = new RequestType<Nothing, Status, void>('baton/status');
@@ -476,7 +477,6 @@ export const OpenInEditor = new RequestType<CodeFile, CodeOpened, void>('code/op
 export const ExecuteInEditor = new RequestType<CodeCommand, CodeResult, void>('code/execute');
 export const GetEditorProblems = new RequestType<CodeScope, CodeProblems, void>('code/problems');
 export const ApplyInEditor = new RequestType<CodeEdits, CodeApplied, void>('code/apply');
-export const Beat = new NotificationType<WindowBeat>('window/beat');
 export const EditorSessionBegan = new NotificationType<EditorSession>('debug/sessionBegan');
 export const EditorSessionMessage = new NotificationType<EditorMessage>('debug/message');
 export const EditorSessionEnded = new NotificationType<EditorSessionRef>('debug/sessionEnded');

@@ -31,7 +31,7 @@ impl Wordless {
             }
         };
         let is_plain = |letter: char| letter.is_alphanumeric() || "_.$:<>".contains(letter);
-        let name = class.rsplit(['.', ':']).next().unwrap_or_default();
+        let name = class.rsplit(['.', ':', '$']).next().unwrap_or_default();
         class.chars().all(is_plain).then(|| Self { class: name.to_owned() })
     }
 
@@ -100,7 +100,7 @@ mod tests {
         let some = |class: &str| Some(class.to_owned());
         assert_eq!(class("<__main__.Shop object at 0x7f78705a5c50>"), some("Shop"));
         assert_eq!(class("<a.main.<locals>.Shop object at 0x7f>"), some("Shop"));
-        assert_eq!(class("Shop@18"), some("Shop"));
+        assert_eq!(class("Program$Shop@18"), some("Shop"));
         assert_eq!(class("a::Shop @ 0x7ffe10"), some("Shop"));
         assert_eq!(class(""), some(""));
         for told in

@@ -136,7 +136,7 @@ async fn a_program_is_debugged_from_breakpoint_to_end() {
     transcript
         .call(
             "get_variables",
-            json!({"variables_reference": prices["variables_reference"], "start": 2, "count": 1}),
+            json!({"variables_reference": prices["variables_reference"], "start": 1, "count": 1}),
         )
         .await;
     transcript.call("evaluate_expression", json!({"expression": "nonsense + 1", "frame_id": frame})).await;
@@ -170,12 +170,12 @@ async fn a_program_is_debugged_from_breakpoint_to_end() {
         {"status":"success","variables":[{"name":"item","type":"str","value":"'bread'","variables_reference":0},{"name":"quantity","type":"int","value":"2","variables_reference":0},{"name":"total","type":"int","value":"8","variables_reference":0}]}
         > evaluate_expression {"expression":"PRICES","frame_id":1}
         {"result":"{'apple': 3, 'bread': 4}","status":"success","type":"dict","variables_reference":3}
-        > get_variables {"count":1,"start":2,"variables_reference":3}
-        {"message":"2 more; get them with start 3.","next_start":3,"status":"success","total":5,"variables":[{"evaluate_name":"PRICES['apple']","name":"'apple'","type":"int","value":"3","variables_reference":0}]}
+        > get_variables {"count":1,"start":1,"variables_reference":3}
+        {"message":"1 more; get them with start 2.","next_start":2,"status":"success","total":3,"variables":[{"evaluate_name":"PRICES['bread']","name":"'bread'","type":"int","value":"4","variables_reference":0}]}
         > evaluate_expression {"expression":"nonsense + 1","frame_id":1}
         {"code":"evaluation_failed","hint":"Check the names in the expression against the frame's variables.","message":"NameError: name 'nonsense' is not defined.","status":"error"}
         > step_execution {"session_id":"SESSION","step_type":"out","thread_id":1}
-        {"status":"stopped","stop_event_data":{"all_threads_stopped":true,"call_stack":[{"column_number":1,"file_path":"ROOT/main.py","frame_id":3,"function_name":"<module>","line_number":9}],"column":1,"line":9,"reason":"step","session_id":"SESSION","source":{"name":"main.py","path":"ROOT/main.py"},"thread_id":1,"timestamp":"TIME","top_frame_variables":{"scope_name":"Locals","variables":[{"name":"PRICES","type":"dict","value":"{'apple': 3, 'bread': 4}","variables_reference":6},{"name":"bill","type":"int","value":"6","variables_reference":0},{"name":"item","type":"str","value":"'bread'","variables_reference":0}]}}}
+        {"status":"stopped","stop_event_data":{"all_threads_stopped":true,"call_stack":[{"column_number":1,"file_path":"ROOT/main.py","frame_id":3,"function_name":"<module>","line_number":9}],"column":1,"line":9,"reason":"step","session_id":"SESSION","source":{"name":"main.py","path":"ROOT/main.py"},"thread_id":1,"timestamp":"TIME","top_frame_variables":{"scope_name":"Locals","variables":[{"name":"PRICES","type":"dict","value":"{'apple': 3, 'bread': 4}","variables_reference":4},{"name":"bill","type":"int","value":"6","variables_reference":0},{"name":"item","type":"str","value":"'bread'","variables_reference":0}]}}}
         > evaluate_expression {"expression":"item","frame_id":1}
         {"code":"stale_frame","hint":"Use a frame_id of call_stack in the latest stop_event_data.","message":"Frame 1 is from an earlier stop.","status":"error"}
         > remove_breakpoint {"location":{"file_path":"main.py","line_number":3}}

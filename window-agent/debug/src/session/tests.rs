@@ -739,7 +739,7 @@ fn reasons_are_read_in_the_light_of_what_was_asked() {
         let (mut driver, _) = play(&handshake, asked);
         driver.line(stop);
         let Some(capture) = driver.session.captures.pop() else { panic!("no stop") };
-        capture.into_captured(&BTreeMap::new()).event.reason.unwrap()
+        capture.into_captured(&BTreeMap::new(), &[]).event.reason.unwrap()
     };
     let sigstop = r#"event stopped {"reason": "exception", "text": "signal SIGSTOP", "threadId": 1}"#;
     assert_eq!(reason(&["pause 1"], sigstop), "pause");

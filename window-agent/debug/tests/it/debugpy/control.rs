@@ -137,11 +137,11 @@ async fn ids_of_an_earlier_stop_are_told_as_stale() {
           Locals: nested={'a': {'b': [...]}}, numbers=[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, text='xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
         scopes ["Locals", "Globals"]
         text is cut to 1045
-        numbers ["0008=8", "0009=9"]
+        numbers ["0010=10", "0011=11"]
         > StepOver
         completed session-1 with 0 never hit [2]
         error stale_frame: frame 1 is from an earlier stop
-        error stale_reference: variables reference 4 is from an earlier stop
+        error stale_reference: variables reference 3 is from an earlier stop
         error no_such_frame: there is no frame 9999
         error no_such_reference: there is no variables reference 0
         error stale_frame: frame 1 is from an earlier stop
