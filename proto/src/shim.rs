@@ -96,9 +96,6 @@ macro_rules! contract {
 contract! {
     requests {
         // Extension -> agent.
-        /// Sent by a timer of the extension host's event loop, and at once when something in it changed: it
-        /// feeds the heartbeats, so that a host that hangs is noticed (R10). An agent whose answers stay away hangs.
-        Beat = "window/beat": WindowBeat => Nothing;
         /// The user presses take, start, stop or restart.
         Act = "window/act": Action => Outcome;
         /// R8.
@@ -142,6 +139,9 @@ contract! {
     }
     notifications {
         // Extension -> agent.
+        /// Sent by a timer of the extension host's event loop, and at once when something in it changed: it
+        /// feeds the heartbeats, so that a host that hangs is noticed (R10).
+        Beat = "window/beat": WindowBeat;
         /// A debug session of the editor began.
         EditorSessionBegan = "debug/sessionBegan": EditorSession;
         /// A message between the editor and an adapter.
@@ -154,6 +154,9 @@ contract! {
         EditorDebuggersChanged = "debug/debuggers": EditorDebuggers;
 
         // Agent -> extension.
+        /// At once for each beat, so that an agent that hangs is noticed. (A request could not be sent instead: one
+        /// that cannot be written is thrown into the extension host.)
+        BeatHeard = "window/beatHeard": Nothing;
         /// First message, and after every change: what the status bar shows.
         StandingChanged = "window/standing": Standing;
     }

@@ -16,7 +16,7 @@ import {
 
 import { configuration } from './configuration';
 import { reason } from './problems';
-import { Beat, EXIT_RESTART, HEARTBEAT_MS, type Problem, type Standing, StandingChanged } from './protocol';
+import { Beat, BeatHeard, EXIT_RESTART, HEARTBEAT_MS, type Problem, type Standing, StandingChanged } from './protocol';
 
 /** Pauses before a crashed agent is started again, in milliseconds; the last one is repeated. */
 const PAUSES_MS = [100, 500, 2_000, 5_000, 15_000, 30_000];
@@ -169,6 +169,7 @@ export class Agent implements vscode.Disposable {
         });
         this.connection = connection;
         connection.onError(([error]) => this.log.warn(`channel: ${error.message}`));
+        connection.onNotification(BeatHeard, () => this.onHeard());
         connection.onNotification(StandingChanged, (standing) => this.onStanding(standing));
         const silent = () => this.fail('agent_silent', vscode.l10n.t('Baton\'s agent started but is not responding.'));
         this.silence = setTimeout(silent, SILENT_AFTER_MS);
@@ -248,23 +249,15 @@ export class Agent implements vscode.Disposable {
     }
 
     private beat(): void {
-        const { connection } = this;
-        const told = {
+        tell(this.connection, Beat, {
             focused: vscode.window.state.focused,
             name: windowName(),
             folders: localFolders(),
             trusted: vscode.workspace.isTrusted,
-        };
-        void this.request(Beat, told).then(
-            () => this.onHeard(connection),
-            () => undefined,
-        );
+        });
     }
 
-    private onHeard(connection: MessageConnection | undefined): void {
-        if (connection !== this.connection) {
-            return;
-        }
+    private onHeard(): void {
         this.heard = true;
         if (this.hung !== undefined) {
             this.show(this.hung, this.hung.problem ?? undefined);

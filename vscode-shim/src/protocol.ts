@@ -457,7 +457,6 @@ export interface WindowStatus {
     state: WindowState;
 }
 
-export const Beat = new RequestType<WindowBeat, Nothing, void>('window/beat');
 export const Act = new RequestType<Action, Outcome, void>('window/act');
 export const SetAutoStart = new RequestType<AutoStart, Outcome, void>('window/setAutoStart');
 export const GetStatus = new RequestType<Nothing, Status, void>('baton/status');
@@ -477,9 +476,11 @@ export const OpenInEditor = new RequestType<CodeFile, CodeOpened, void>('code/op
 export const ExecuteInEditor = new RequestType<CodeCommand, CodeResult, void>('code/execute');
 export const GetEditorProblems = new RequestType<CodeScope, CodeProblems, void>('code/problems');
 export const ApplyInEditor = new RequestType<CodeEdits, CodeApplied, void>('code/apply');
+export const Beat = new NotificationType<WindowBeat>('window/beat');
 export const EditorSessionBegan = new NotificationType<EditorSession>('debug/sessionBegan');
 export const EditorSessionMessage = new NotificationType<EditorMessage>('debug/message');
 export const EditorSessionEnded = new NotificationType<EditorSessionRef>('debug/sessionEnded');
 export const EditorBreakpointsChanged = new NotificationType<EditorBreakpoints>('debug/breakpoints');
 export const EditorDebuggersChanged = new NotificationType<EditorDebuggers>('debug/debuggers');
+export const BeatHeard = new NotificationType<Nothing>('window/beatHeard');
 export const StandingChanged = new NotificationType<Standing>('window/standing');

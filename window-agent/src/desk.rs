@@ -13,11 +13,11 @@ use baton_link::find::{FindError, FindOptions, find, find_or_start};
 use baton_proto::control::{Notice, Outcome, PortChange, PortChanged, WindowSettings};
 use baton_proto::discovery::Role;
 use baton_proto::shim::{
-    Act, Action, AskHandover, AutoStart, Beat, ChangePort, ClientConfig, ClientConfigWish, ClientName,
-    Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorDebuggers, EditorDebuggersChanged,
-    EditorSessionBegan, EditorSessionEnded, EditorSessionMessage, EditorSessionRef, Endpoint,
-    GetClientConfig, GetEndpoint, GetStatus, HandoverQuestion, ListClients, Nothing, Notification, Request,
-    SetAutoStart, Standing, StandingChanged, TakeSettings, Transport, Verb, WindowBeat,
+    Act, Action, AskHandover, AutoStart, Beat, BeatHeard, ChangePort, ClientConfig, ClientConfigWish,
+    ClientName, Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorDebuggers,
+    EditorDebuggersChanged, EditorSessionBegan, EditorSessionEnded, EditorSessionMessage, EditorSessionRef,
+    Endpoint, GetClientConfig, GetEndpoint, GetStatus, HandoverQuestion, ListClients, Nothing, Notification,
+    Request, SetAutoStart, Standing, StandingChanged, TakeSettings, Transport, Verb, WindowBeat,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -97,7 +97,7 @@ impl Desk {
         while let Some(message) = messages.recv().await {
             match message {
                 // Beats pass all others: those may wait for an engine that is busy.
-                FromExtension::Request { id, method, params } if method == Beat::METHOD => {
+                FromExtension::Notification { method, params } if method == Beat::METHOD => {
                     match serde_json::from_value::<WindowBeat>(params) {
                         Ok(beat) => {
                             self.window.code.set_trusted(beat.trusted);
@@ -105,7 +105,7 @@ impl Desk {
                         }
                         Err(error) => tracing::warn!(%error, "invalid beat"),
                     }
-                    self.shim.answer(id, to_value(Nothing {})).await;
+                    self.shim.tell::<BeatHeard>(&Nothing {}).await;
                 }
                 FromExtension::Notification { method, params } => {
                     let _ = others.send((method, params)).await;
