@@ -1,5 +1,6 @@
 //! Programs as clients name them, started without a configuration.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -25,14 +26,36 @@ pub(super) async fn begun(window: &Window, session: Option<&SessionId>, timeout:
     let _ = tokio::time::timeout(timeout, begun).await;
 }
 
-/// That a file changed since a program that still runs was started: what the debugger knows are its old lines.
+/// That a file changed since a program that still runs was started, or built: what the debugger knows are its old
+/// lines.
 pub(super) async fn changed(window: &Window, path: &Path) -> Option<String> {
-    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    let modified = modified(path)?;
     let mut all = window.debugger.statuses().await;
     all.retain(|status| status.phase != Phase::Terminated);
     let is_older = all.iter().any(|status| SystemTime::from(status.started_at) < modified);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    is_older.then(|| format!("{name} changed since the program started; lines are those of the old text"))
+    if is_older {
+        return Some(format!("{name} changed since the program started; lines are those of the old text"));
+    }
+    let mut programs = all.iter().filter_map(|status| status.program.as_deref()).map(Path::new);
+    let outdated = programs.find(|program| was_built_before(program, modified))?;
+    let program = outdated.file_name().unwrap_or_default().to_string_lossy();
+    Some(format!(
+        "{name} changed since {program} was built; lines may be those of the old text: build it again"
+    ))
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).ok()?.modified().ok()
+}
+
+/// Whether it is a compiled program, and older.
+fn was_built_before(program: &Path, time: SystemTime) -> bool {
+    const SIGNS: [&[u8]; 3] = [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ"];
+    let mut begin = [0; 4];
+    let read = std::fs::File::open(program).and_then(|mut file| file.read_exact(&mut begin));
+    let is_compiled = read.is_ok() && SIGNS.iter().any(|sign| begin.starts_with(sign));
+    is_compiled && modified(program).is_some_and(|built| built < time)
 }
 
 /// Breakpoints with a word about files that changed.

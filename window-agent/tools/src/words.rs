@@ -10,6 +10,8 @@ use baton_agent_debug::types::control::{Activity, Doing};
 use baton_agent_debug::types::triggers::TriggerBreakpoint;
 use baton_agent_debug::types::{Breakpoint, Completed, Frame, OutputTail};
 
+/// Lines of further breakpoints that it names.
+const MAX_LINES: usize = 8;
 /// Breakpoints that the end of a program tells about one by one.
 const MAX_TOLD: usize = 5;
 
@@ -39,13 +41,17 @@ pub(super) fn end(completed: &Completed, folders: &[PathBuf]) -> String {
         (None, Some(code)) => format!("The program ended with exit code {code}."),
         (None, None) => "The program ended.".to_owned(),
     };
-    for breakpoint in completed.never_hit.iter().take(MAX_TOLD) {
-        text.push_str(&format!(" {}", never_hit(breakpoint, folders)));
+    let alike = alike(&completed.never_hit);
+    for (first, others) in alike.iter().take(MAX_TOLD) {
+        text.push_str(&format!(" {}", never_hit(first, folders)));
+        if !others.is_empty() {
+            text.push_str(&format!(" Likewise on {}.", lines(others)));
+        }
     }
     for breakpoint in completed.never_called.iter().take(MAX_TOLD) {
         text.push_str(&format!(" {}", never_called(breakpoint)));
     }
-    let n_more = completed.never_hit.len().saturating_sub(MAX_TOLD)
+    let n_more = alike.iter().skip(MAX_TOLD).map(|(_, others)| 1 + others.len()).sum::<usize>()
         + completed.never_called.len().saturating_sub(MAX_TOLD);
     if n_more > 0 {
         text.push_str(&format!(" {n_more} more breakpoints were never hit."));
@@ -53,10 +59,41 @@ pub(super) fn end(completed: &Completed, folders: &[PathBuf]) -> String {
     text
 }
 
+/// Breakpoints of one file with the same to be said of them, and the lines of all but the first.
+fn alike(all: &[Breakpoint]) -> Vec<(&Breakpoint, Vec<u32>)> {
+    let mut groups: Vec<(&Breakpoint, Vec<u32>)> = Vec::new();
+    for breakpoint in all {
+        let why = |of: &Breakpoint| why_never_hit(of).replace(&of.line.to_string(), "");
+        let is_alike = |(first, _): &&mut (&Breakpoint, Vec<u32>)| {
+            first.path == breakpoint.path && why(first) == why(breakpoint)
+        };
+        match groups.iter_mut().find(is_alike) {
+            Some((_, others)) => others.push(breakpoint.line),
+            None => groups.push((breakpoint, Vec::new())),
+        }
+    }
+    groups
+}
+
+/// `line 3`, `lines 3, 4 and 5`.
+fn lines(all: &[u32]) -> String {
+    let shown: Vec<String> = all.iter().take(MAX_LINES).map(u32::to_string).collect();
+    match (shown.as_slice(), all.len() - shown.len()) {
+        ([line], 0) => format!("line {line}"),
+        ([first @ .., last], 0) => format!("lines {} and {last}", first.join(", ")),
+        (shown, n_more) => format!("lines {} and {n_more} more", shown.join(", ")),
+    }
+}
+
 /// Why a breakpoint did not stop the program.
 pub(super) fn never_hit(breakpoint: &Breakpoint, folders: &[PathBuf]) -> String {
     let place = format!("{}:{}", relative(&breakpoint.path, folders), breakpoint.line);
-    let why = match (&breakpoint.message, breakpoint.actual_line, breakpoint.verified) {
+    let why = why_never_hit(breakpoint);
+    format!("Breakpoint {} ({place}) was never hit: {}", breakpoint.id, lower_first(&why))
+}
+
+fn why_never_hit(breakpoint: &Breakpoint) -> String {
+    match (&breakpoint.message, breakpoint.actual_line, breakpoint.verified) {
         (Some(message), _, _) => sentence(message),
         (None, Some(line), _) if line != breakpoint.line => format!("The debugger moved it to line {line}."),
         (None, _, false) => "No debugger bound it to code.".to_owned(),
@@ -64,8 +101,7 @@ pub(super) fn never_hit(breakpoint: &Breakpoint, folders: &[PathBuf]) -> String 
             "The line was not reached with its condition true.".to_owned()
         }
         (None, _, true) => "The line was not reached.".to_owned(),
-    };
-    format!("Breakpoint {} ({place}) was never hit: {}", breakpoint.id, lower_first(&why))
+    }
 }
 
 /// The same for one on a function.
@@ -210,6 +246,33 @@ mod tests {
             None,
             expect![
                 "The program ended with exit code 1. Breakpoint 3 (src/main.py:9) was never hit: the line was not reached. Breakpoint 3 (src/main.py:9) was never hit: the line was not reached with its condition true. Breakpoint 3 (src/main.py:9) was never hit: the debugger moved it to line 12. Breakpoint 3 (src/main.py:9) was never hit: line 9 has no code."
+            ],
+        );
+    }
+
+    #[test]
+    fn what_holds_of_many_breakpoints_is_told_once() {
+        let at = |line: u32| Breakpoint {
+            id: line.into(),
+            path: "/w/a.py".into(),
+            line,
+            message: Some(format!("Line {line} was never reached")),
+            ..Breakpoint::default()
+        };
+        check_end(
+            (1..=3).map(at).chain([Breakpoint { path: "/w/b.py".into(), ..at(4) }]).collect(),
+            Some(0),
+            None,
+            expect![
+                "The program ended with exit code 0. Breakpoint 1 (a.py:1) was never hit: line 1 was never reached. Likewise on lines 2 and 3. Breakpoint 4 (b.py:4) was never hit: line 4 was never reached."
+            ],
+        );
+        check_end(
+            (1..=20).map(at).collect(),
+            Some(0),
+            None,
+            expect![
+                "The program ended with exit code 0. Breakpoint 1 (a.py:1) was never hit: line 1 was never reached. Likewise on lines 2, 3, 4, 5, 6, 7, 8, 9 and 11 more."
             ],
         );
     }

@@ -202,3 +202,21 @@ async fn a_program_without_debug_information_still_runs() {
     assert!(launched.text.contains("main.c:8) was never hit"), "{}", launched.text);
     assert!(Path::new(&desk.path("stripped")).exists());
 }
+
+#[tokio::test]
+async fn a_source_that_is_newer_than_its_program_is_told() {
+    let desk = desk().await;
+    let told = "main.c changed since main was built; lines may be those of the old text: build it again.";
+    let stop = async || {
+        desk.debug("set_breakpoint", json!({"file": "main.c", "line": 8})).await;
+        desk.debug("launch", json!({"program": "main", "adapter": GDB})).await.text
+    };
+    let first = stop().await;
+    assert!(first.contains("Stopped at main.c:8") && !first.contains(told), "{first}");
+    desk.debug("terminate", json!({})).await;
+    let built = std::fs::metadata(desk.path("main")).unwrap().modified().unwrap();
+    let source = std::fs::File::options().append(true).open(desk.path("main.c")).unwrap();
+    source.set_modified(built + std::time::Duration::from_millis(10)).unwrap();
+    let second = stop().await;
+    assert!(second.contains(told), "{second}");
+}
