@@ -284,6 +284,9 @@ pub struct ClientConfigWish {
     /// How the client reaches Baton; absent: what works best for it.
     #[serde(default)]
     pub transport: Option<Transport>,
+    /// It is written into the client's own file.
+    #[serde(default)]
+    pub write: bool,
 }
 
 /// How a client reaches Baton.
@@ -296,10 +299,10 @@ pub enum Transport {
     Stdio,
 }
 
-/// What to paste into a client's file.
+/// What to paste into a client's file; a sentence that says what was done, when it was to be written there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientConfig {
-    /// The same that `baton config` prints.
+    /// What `baton config` prints.
     pub text: String,
 }
 

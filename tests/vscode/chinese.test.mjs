@@ -86,7 +86,9 @@ test('the commands in the palette', async () => {
     await window.page.bringToFront();
     await window.page.locator('.monaco-workbench').focus();
     await window.page.keyboard.press('F1');
-    for (const [id, title] of Object.entries(TITLES).filter(([id]) => id.startsWith('command.'))) {
+    // Of a window that is live already nobody can ask that it become so.
+    const isOffered = (id) => id.startsWith('command.') && !['command.takeOver', 'command.start'].includes(id);
+    for (const [id, title] of Object.entries(TITLES).filter(([id]) => isOffered(id))) {
         await window.page.locator('.quick-input-widget input').fill(`>Baton: ${title}`);
         const row = window.page.locator('.quick-input-widget .monaco-list-row', { hasText: `Baton: ${title}` });
         await row.first().waitFor().catch(() => assert.fail(`${id} is not there as ${title}`));

@@ -350,6 +350,19 @@ export class Window {
         await row.click();
     }
 
+    /** What the palette offers for a text, once this is among it. */
+    async offered(text, awaited) {
+        await this.page.bringToFront();
+        await this.page.locator('.monaco-workbench').focus();
+        await this.page.keyboard.press('F1');
+        await this.page.locator('.quick-input-widget input').fill(`>${text}`);
+        const rows = this.page.locator('.quick-input-widget .monaco-list-row');
+        await rows.filter({ hasText: awaited }).first().waitFor({ timeout: ANSWER_MS });
+        const offered = await rows.allTextContents();
+        await this.page.keyboard.press('Escape');
+        return offered;
+    }
+
     /** Runs a command through the palette. */
     async command(title) {
         await this.page.bringToFront();

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { test } from 'node:test';
+import os from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
 
 import { until } from './editor.mjs';
 import { freePort } from './place.mjs';
@@ -14,10 +16,14 @@ const CLIENTS = [
     ['Gemini CLI', 'gemini'], ['Zed', 'zed'],
 ];
 
+/** Where Codex keeps its configuration. */
+const codex = fs.mkdtempSync(path.join(os.tmpdir(), 'baton-codex-'));
+after(() => fs.rmSync(codex, { recursive: true, force: true }));
+
 let editor, window, other;
 
 stage(async (start) => {
-    editor = await start();
+    editor = await start({ env: { CODEX_HOME: codex } });
     window = await editor.open(editor.project('shop'), /live/);
     other = await editor.open(editor.project('robots'), /standby/);
 });
@@ -82,7 +88,9 @@ test('with the mouse: stop, start, restart, take over, hand over, auto-start', a
     await other.choose('Take over');
     await expectStatus('standby', 'live');
     await window.choose('Hand over to another window');
-    await window.pick('shop (this window)');
+    await window.page.locator('.notification-toast', { hasText: 'There is no other window to hand over to.' }).waitFor();
+    await window.command('Notifications: Clear All Notifications');
+    await window.choose('Take over');
     await expectStatus('live', 'standby');
     await window.choose('Auto-start is on');
     await until('auto-start is off', () => editor.known(window).auto_start === false);
@@ -113,6 +121,8 @@ test('with the keyboard: stop, start, restart, take over, hand over, auto-start'
 });
 
 test('every command is in the palette', async () => {
+    const offered = await window.offered('Baton: St', 'Stop in This Window');
+    assert.ok(!offered.some((row) => row.includes('Start in This Window')), `it is live already: ${offered}`);
     await window.command('Baton: Stop in This Window');
     await expectStatus('off', 'standby');
     await window.command('Baton: Start in This Window');
@@ -141,6 +151,17 @@ for (const [label, id] of CLIENTS) {
         await expectCopied(id);
     });
 }
+
+test('the configuration is written for the user who asks for it', async () => {
+    await window.choose('Copy a client');
+    await window.pick('Codex', { begins: true });
+    await window.pick('Recommended');
+    const toast = window.page.locator('.notification-toast', { hasText: 'Copied the configuration for Codex' }).first();
+    await toast.locator('.monaco-button', { hasText: 'Write it for me' }).press('Enter');
+    await window.page.locator('.notification-toast', { hasText: `Added Baton to ${codex}/config.toml` }).waitFor();
+    assert.match(fs.readFileSync(path.join(codex, 'config.toml'), 'utf8'), /\[mcp_servers\.baton\]/);
+    await window.command('Notifications: Clear All Notifications');
+});
 
 test('a configuration by HTTP and one by stdio, with the keyboard', async () => {
     await type('Copy a client', 'Cursor', 'HTTP');

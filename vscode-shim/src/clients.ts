@@ -3,7 +3,9 @@
 import * as vscode from 'vscode';
 
 import type { Agent } from './agent';
-import { GetClientConfig, ListClients, type Transport } from './protocol';
+import { unlinked } from './plain';
+import { warnOf } from './problems';
+import { type ClientConfigWish, GetClientConfig, ListClients, type Transport } from './protocol';
 
 export async function copyClientConfig(agent: Agent): Promise<void> {
     const { clients } = await agent.request(ListClients, {});
@@ -27,11 +29,21 @@ export async function copyClientConfig(agent: Agent): Promise<void> {
     if (way === undefined) {
         return;
     }
-    const { text } = await agent.request(GetClientConfig, { client: client.id, transport: way.transport });
+    const wish = { client: client.id, transport: way.transport };
+    const { text } = await agent.request(GetClientConfig, wish);
     await vscode.env.clipboard.writeText(text);
-    void vscode.window.showInformationMessage(
-        vscode.l10n.t('Copied the configuration for {0} to the clipboard.', client.label),
-    );
+    // The message is not waited for: it may stay for long.
+    void offerToWrite(agent, client.label, wish).catch(warnOf);
+}
+
+/** Most people would paste it into the client's own file, which Baton can do. */
+async function offerToWrite(agent: Agent, label: string, wish: ClientConfigWish): Promise<void> {
+    const write = vscode.l10n.t('Write it for me');
+    const message = vscode.l10n.t('Copied the configuration for {0} to the clipboard.', label);
+    if ((await vscode.window.showInformationMessage(message, write)) === write) {
+        const { text } = await agent.request(GetClientConfig, { ...wish, write: true });
+        void vscode.window.showInformationMessage(unlinked(text));
+    }
 }
 
 /** After a change of the port: clients have stored the old URL. */

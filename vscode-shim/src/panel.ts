@@ -162,13 +162,13 @@ export class Panel {
 
     private async handOver(): Promise<void> {
         const { windows } = await this.agent.request(GetStatus, {});
-        const others = windows.filter((other) => other.state !== 'live');
+        const others = windows.filter(({ id, state }) => state !== 'live' && id !== this.agent.standing?.window);
         if (others.length === 0) {
-            void vscode.window.showInformationMessage(vscode.l10n.t('There is no other window.'));
+            void vscode.window.showInformationMessage(vscode.l10n.t('There is no other window to hand over to.'));
             return;
         }
         const items = others.map((other) => ({
-            label: other.id === this.agent.standing?.window ? vscode.l10n.t('{0} (this window)', other.name) : other.name,
+            label: other.name,
             description: other.folders.join(', '),
             id: other.id,
         }));

@@ -22,9 +22,9 @@ export interface AutoStart {
     auto_start: boolean;
 }
 
-/** What to paste into a client's file. */
+/** What to paste into a client's file; a sentence that says what was done, when it was to be written there. */
 export interface ClientConfig {
-    /** The same that `baton config` prints. */
+    /** What `baton config` prints. */
     text: string;
 }
 
@@ -34,6 +34,8 @@ export interface ClientConfigWish {
     client: string;
     /** How the client reaches Baton; absent: what works best for it. */
     transport?: Transport | null;
+    /** It is written into the client's own file. */
+    write?: boolean;
 }
 
 /** An AI client. */

@@ -17,6 +17,8 @@ export function showStatus(agent: Agent): vscode.Disposable {
         const shown = vscode.workspace.isTrusted ? word : vscode.l10n.t('{0}, restricted', word);
         item.text = `$(${icon}) Baton: ${shown}`;
         item.tooltip = tooltip(agent);
+        // Commands that would do nothing are not offered.
+        void vscode.commands.executeCommand('setContext', 'baton.state', agent.problem ? undefined : agent.standing?.state);
         item.accessibilityInformation = { label: `Baton: ${shown}`, role: 'button' };
         item.backgroundColor = icon === 'error' ? new vscode.ThemeColor('statusBarItem.errorBackground') : undefined;
     };

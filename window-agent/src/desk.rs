@@ -3,7 +3,6 @@
 mod sentences;
 mod settings;
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -28,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use self::sentences::{problem, to_wire};
 use crate::identity::Identity;
 use crate::report::{self, Report};
-use baton_agent_base::process;
+use baton_agent_base::process::{self, Program};
 use baton_agent_base::shim::{FromExtension, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal, Shim};
 use baton_agent_debug::editor::Editor;
 use baton_agent_tools::window::Window;
@@ -299,11 +298,19 @@ async fn client_config(wish: ClientConfigWish) -> Result<ClientConfig, Refusal> 
         Transport::Http => "--http",
         Transport::Stdio => "--stdio",
     });
-    let args: Vec<&OsStr> = ["config", &wish.client].into_iter().chain(transport).map(OsStr::new).collect();
-    let output = process::output_of(&program, &args, CONFIG_TIMEOUT).await;
-    let text = output.and_then(|bytes| String::from_utf8(bytes).ok());
-    let failed = || Refusal::new(format!("`baton config {}` failed; run it for the reason", wish.client));
-    text.map(|text| ClientConfig { text }).ok_or_else(failed)
+    let write = wish.write.then_some("--write");
+    let args = ["config", &wish.client].into_iter().chain(transport).chain(write).map(Into::into).collect();
+    let program = Program { path: program, args, cwd: None, env: Vec::new() };
+    let run = tokio::time::timeout(CONFIG_TIMEOUT, process::run_to_end(&program)).await;
+    let failed = |why: &str| Refusal::new(format!("`baton config {}` failed{why}", wish.client));
+    let output = run.ok().and_then(Result::ok).ok_or_else(|| failed("; run it for the reason"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let first = said.lines().next().unwrap_or_default().to_owned();
+    if !output.status.success() {
+        return Err(failed(&format!(": {}", first.trim_start_matches("error: "))));
+    }
+    let text = if wish.write { first } else { String::from_utf8_lossy(&output.stdout).into_owned() };
+    Ok(ClientConfig { text })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
