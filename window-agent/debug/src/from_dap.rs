@@ -12,6 +12,7 @@ use crate::types::{
     Evaluated, Frame, MAX_TOP_VALUE_LEN, MAX_TOP_VARIABLES, OutputTail, Scope, ScopeVariables, SessionId,
     Source, StopEvent, Variable,
 };
+use crate::values;
 
 /// Longest result of an evaluation that is told, in bytes.
 const MAX_RESULT_LEN: usize = 64 * 1024;
@@ -104,7 +105,11 @@ fn scope_variables(captured: &Captured, owner: Owner, ids: &mut Ids) -> Option<S
         variables: bodies
             .iter()
             .take(MAX_TOP_VARIABLES)
-            .map(|body| variable(body, owner, ids, MAX_TOP_VALUE_LEN))
+            .map(|body| {
+                let body =
+                    body::Variable { value: values::without_addresses(&body.value), ..(*body).clone() };
+                variable(&body, owner, ids, MAX_TOP_VALUE_LEN)
+            })
             .collect(),
         omitted: bodies.len().saturating_sub(MAX_TOP_VARIABLES),
     })

@@ -11,6 +11,7 @@
 //! | [`motion`] | stops, and how a stopped program goes on |
 //! | [`capture`] | what is fetched at a stop before it is told |
 //! | `ending` | how a session ends |
+//! | `traceback` | what Python prints of an exception, without the debugger's frames |
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,6 +28,7 @@ use crate::dap::{Incoming, Reply, Request, Response};
 use crate::session::capture::{Capture, Captured, Step};
 use crate::session::motion::{Asked, Motion, StoppedThreads};
 use crate::session::plan::{Link, SessionPlan, StartKind};
+use crate::session::traceback::Traceback;
 use crate::types::Phase;
 use crate::types::control::{Category, PendingPause};
 use crate::types::triggers::TriggerKind;
@@ -38,6 +40,7 @@ pub(crate) mod motion;
 pub(crate) mod plan;
 #[cfg(test)]
 mod tests;
+mod traceback;
 
 /// How long a program whose end can be lost says nothing before it is asked for.
 const END_SILENCE: Duration = Duration::from_secs(1);
@@ -207,6 +210,7 @@ pub(crate) struct Session {
     owes_continued: bool,
     captures: Vec<Capture>,
     last_capture: u64,
+    traceback: Traceback,
     last_thread: i64,
     exit_code: Option<i64>,
     /// The program runs in a terminal of ours, whose end tells its exit code.
@@ -260,6 +264,7 @@ impl Session {
             owes_continued: false,
             captures: Vec::new(),
             last_capture: 0,
+            traceback: Traceback::default(),
             last_thread: 1,
             exit_code: None,
             runs_in_terminal: false,
@@ -529,7 +534,9 @@ impl Session {
     /// What was printed, without what tells nothing.
     fn worth_telling(&mut self, category: Category, text: String) -> Option<String> {
         if category == Category::Stderr {
-            return Some(self.adapter.without_stderr_noise(text)).filter(|text| !text.is_empty());
+            let text = self.adapter.without_stderr_noise(text);
+            let text = self.traceback.without_own(text, &self.adapter.traceback_noise);
+            return Some(text).filter(|text| !text.is_empty());
         }
         if category == Category::Console && !std::mem::replace(&mut self.has_spoken, true) {
             let program = self.arguments["program"].as_str().and_then(|path| path.rsplit('/').next());

@@ -9,6 +9,9 @@ const MAX_PART: usize = 200;
 /// Parts that are told of a value; one more is asked for, to know whether there are more.
 pub(crate) const MAX_PARTS: usize = 20;
 
+/// What stands in Python between an object's class and its address.
+const OBJECT: &str = " object at 0x";
+
 /// A value that is told without words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wordless {
@@ -17,22 +20,24 @@ pub(crate) struct Wordless {
 }
 
 impl Wordless {
-    /// `<shop.Shop object at 0x7f70>` of Python, `Shop@18` of Java, `Shop @ 0x7ff8` of lldb, nothing at all of gdb.
-    pub(crate) fn of(value: &str, reference: i64) -> Option<Self> {
+    /// `<shop.Shop object at 0x7f70>` of Python, `Shop@18` of Java, the type alone of lldb, nothing at all of gdb.
+    pub(crate) fn of(value: &str, kind: Option<&str>, reference: i64) -> Option<Self> {
         if reference == 0 {
             return None;
         }
         let class = match value.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
-            Some(inside) => inside.split_once(" object at 0x").filter(|(_, at)| is_hex(at))?.0,
+            Some(inside) => inside.split_once(OBJECT).filter(|(_, at)| is_hex(at))?.0,
             None if value.is_empty() => "",
-            None => {
-                let (class, at) = value.split_once(" @ 0x").or_else(|| value.split_once('@'))?;
-                Some(class).filter(|_| is_hex(at))?
-            }
+            // Its parameters, and how many of them there are, say more of what it is made of than of what it is.
+            None if kind == Some(value) => value.split(['<', '[', '(']).next().unwrap_or_default(),
+            None => value.split_once('@').filter(|(_, at)| is_hex(at))?.0,
         };
-        let is_plain = |letter: char| letter.is_alphanumeric() || "_.$:<>".contains(letter);
         let name = class.rsplit(['.', ':', '$']).next().unwrap_or_default();
         class.chars().all(is_plain).then(|| Self { class: name.to_owned() })
+    }
+
+    pub(crate) fn of_variable(variable: &body::Variable) -> Option<Self> {
+        Self::of(&variable.value, variable.kind.as_deref(), variable.variables_reference)
     }
 
     /// Its class and parts, one level deep: `Shop(sold=50)`, and `{x = 1, y = 2}` without a class.
@@ -58,15 +63,39 @@ impl Wordless {
     }
 }
 
+/// A text in which Python's objects stand without their addresses: `[<a.Item object at 0x7f>]` is `[Item(...)]`.
+pub(crate) fn without_addresses(text: &str) -> String {
+    let (mut told, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(OBJECT) {
+        let before = rest[..at].char_indices().rev().find(|(_, letter)| !is_plain(*letter));
+        let begin = before.map_or(0, |(place, letter)| place + letter.len_utf8());
+        let after = &rest[at + OBJECT.len()..];
+        let length = after.bytes().take_while(u8::is_ascii_hexdigit).count();
+        if rest[begin..].starts_with('<') && length > 0 && after[length..].starts_with('>') {
+            let class = rest[begin + 1..at].rsplit('.').next().unwrap_or_default();
+            told.push_str(&rest[..begin]);
+            told.push_str(&format!("{class}(...)"));
+            rest = &after[length + 1..];
+        } else {
+            told.push_str(&rest[..at + OBJECT.len()]);
+            rest = after;
+        }
+    }
+    told + rest
+}
+
 /// A part's value, without an address.
 fn inner(part: &body::Variable) -> String {
-    match Wordless::of(&part.value, part.variables_reference) {
+    match Wordless::of_variable(part) {
         Some(Wordless { class }) if class.is_empty() => "{...}".to_owned(),
         Some(Wordless { class }) => format!("{class}(...)"),
-        None => match part.value.char_indices().nth(MAX_PART) {
-            Some((end, _)) => format!("{}...", &part.value[..end]),
-            None => part.value.clone(),
-        },
+        None => {
+            let value = without_addresses(&part.value);
+            match value.char_indices().nth(MAX_PART) {
+                Some((end, _)) => format!("{}...", &value[..end]),
+                None => value,
+            }
+        }
     }
 }
 
@@ -74,6 +103,11 @@ fn inner(part: &body::Variable) -> String {
 fn is_index(name: &str) -> bool {
     let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A letter of a class with the modules and functions that it is in.
+fn is_plain(letter: char) -> bool {
+    letter.is_alphanumeric() || "_.$:<>".contains(letter)
 }
 
 fn is_hex(text: &str) -> bool {
@@ -96,19 +130,28 @@ mod tests {
 
     #[test]
     fn a_class_and_an_address_are_no_words() {
-        let class = |value: &str| Wordless::of(value, 7).map(|wordless| wordless.class);
+        let class = |value: &str| Wordless::of(value, Some("a::Shop<i32>"), 7).map(|wordless| wordless.class);
         let some = |class: &str| Some(class.to_owned());
         assert_eq!(class("<__main__.Shop object at 0x7f78705a5c50>"), some("Shop"));
         assert_eq!(class("<a.main.<locals>.Shop object at 0x7f>"), some("Shop"));
         assert_eq!(class("Program$Shop@18"), some("Shop"));
-        assert_eq!(class("a::Shop @ 0x7ffe10"), some("Shop"));
+        assert_eq!(class("a::Shop<i32>"), some("Shop"), "it is the type");
         assert_eq!(class(""), some(""));
         for told in
-            ["<module 'sys' (built-in)>", "x@y", "'a@12'", "int[3]@20", "ArrayList@21 size=3", "3", "a @ 0x"]
+            ["<module 'sys' (built-in)>", "x@y", "'a@12'", "int[3]@20", "ArrayList@21 size=3", "3", "a::Shop"]
         {
             assert_eq!(class(told), None, "{told}");
         }
-        assert_eq!(Wordless::of("Shop@18", 0), None, "it has no parts");
+        assert_eq!(Wordless::of("Shop@18", None, 0), None, "it has no parts");
+    }
+
+    #[test]
+    fn addresses_in_a_text_are_left_out() {
+        let told = "[<__main__.Item object at 0x7f>, {'ä': <a.<locals>.B object at 0x1>}]";
+        assert_eq!(without_addresses(told), "[Item(...), {'ä': B(...)}]");
+        for same in ["'an object at 0x12'", "<x object at 0x>", "ä object at 0x1>", "[1, 2]"] {
+            assert_eq!(without_addresses(same), same);
+        }
     }
 
     #[test]
@@ -120,11 +163,11 @@ mod tests {
                 variable("item", "<__main__.Item object at 0x7f>", "Item", 4),
             ],
         };
-        let told = |value: &str| Wordless::of(value, 1).unwrap().told(&body);
+        let told = |value: &str| Wordless::of(value, None, 1).unwrap().told(&body);
         assert_eq!(told("<__main__.Shop object at 0x7f>"), "Shop(sold=50, item=Item(...))");
         assert_eq!(told(""), "{sold = 50, item = Item(...)}");
         let many = (0..30).map(|n| variable(&format!("[{n}]"), &n.to_string(), "int", 0)).collect();
-        let told = Wordless::of("", 1).unwrap().told(&body::Variables { variables: many });
+        let told = Wordless::of("", None, 1).unwrap().told(&body::Variables { variables: many });
         assert!(told.starts_with("{0, 1, 2,") && told.ends_with(", 19, ...}"), "{told}");
     }
 }

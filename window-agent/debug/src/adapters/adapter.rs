@@ -115,6 +115,8 @@ pub struct Adapter {
     pub(crate) file_variables: Vec<String>,
     /// How lines begin that the debugged runtime puts on the program's standard error.
     pub(crate) stderr_noise: Vec<String>,
+    /// What is in the first frames of a traceback there that are the debugger's own.
+    pub(crate) traceback_noise: Vec<String>,
     /// Its first words are the command line of the program.
     pub(crate) tells_command_line: bool,
     /// It tells what a log point logs as the program's own, also in the middle of a line of the program.
@@ -281,6 +283,7 @@ impl Adapter {
             evaluate_prefix: known.evaluate_prefix.clone(),
             stdout_noise: known.stdout_noise.clone(),
             stderr_noise: known.stderr_noise.clone(),
+            traceback_noise: known.traceback_noise.clone(),
             tells_command_line: known.tells_command_line,
             logs_to_stdout: known.logs_to_stdout,
             loses_pauses: known.loses_pauses,

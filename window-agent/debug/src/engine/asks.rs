@@ -337,7 +337,8 @@ impl Engine {
             Err(error) => return drop(reply.send(Err(error))),
         };
         let evaluated = from_dap::evaluated(&body, owner, &mut self.ids);
-        let Some(wordless) = Wordless::of(&body.result, body.variables_reference) else {
+        let Some(wordless) = Wordless::of(&body.result, body.kind.as_deref(), body.variables_reference)
+        else {
             return drop(reply.send(Ok(evaluated)));
         };
         let arguments =

@@ -102,7 +102,7 @@ impl Capture {
                     self.captured.scopes.get_mut(at).and_then(|(_, variables)| variables.as_mut());
                 let variable = variables.and_then(|body| body.variables.get_mut(variable));
                 if let Some(variable) = variable.filter(|_| !body.is_null())
-                    && let Some(wordless) = Wordless::of(&variable.value, variable.variables_reference)
+                    && let Some(wordless) = Wordless::of_variable(variable)
                 {
                     variable.value = wordless.told(&read(body));
                 }
@@ -130,7 +130,7 @@ impl Capture {
 /// Asks for the parts of the first values that have no words.
 fn parts(at: usize, body: &body::Variables) -> Vec<(&'static str, Value, Step)> {
     let told = body.variables.iter().take(MAX_TOP_VARIABLES).enumerate();
-    let wordless = told.filter(|(_, body)| Wordless::of(&body.value, body.variables_reference).is_some());
+    let wordless = told.filter(|(_, body)| Wordless::of_variable(body).is_some());
     let ask = |(place, body): (usize, &body::Variable)| {
         let arguments =
             json!({"variablesReference": body.variables_reference, "start": 0, "count": MAX_PARTS + 1});
