@@ -172,6 +172,11 @@ fn nearest(mut scopes: Vec<body::Scope>) -> Vec<body::Scope> {
     let is = |scope: &body::Scope, hint: &str| scope.presentation_hint.as_deref() == Some(hint);
     let is_registers =
         |scope: &body::Scope| is(scope, "registers") || scope.name.as_deref() == Some("Registers");
+    // js-debug calls that of a module expensive; at its top level there is no other.
+    let is_module = scopes.first().is_some_and(|scope| scope.name.as_deref() == Some("Module"));
+    if let Some(first) = scopes.first_mut().filter(|_| is_module) {
+        first.expensive = false;
+    }
     scopes.retain(|scope| !scope.expensive && !is_registers(scope));
     scopes.truncate(MAX_SCOPES);
     let n_own = scopes.iter().rposition(|scope| is(scope, "locals")).map_or(1, |last| last + 1);

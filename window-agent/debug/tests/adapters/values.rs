@@ -99,6 +99,14 @@ async fn a_file_of_javascript_has_the_programs_variables() {
     assert_eq!(names(&stop), ["shop"]);
 }
 
+#[tokio::test]
+async fn a_module_of_javascript_has_its_variables() {
+    let text = "export const shop = { sold: 50 };\nconsole.log(shop); // here\n";
+    let (stop, value, _) =
+        told("js-debug", &Program::new("program.mjs", text, "console.log(shop); // here")).await;
+    assert_eq!((value.as_str(), names(&stop)), ("{sold: 50}", vec!["shop", "this"]));
+}
+
 fn build(mut program: Program, compiler: &mut Command) -> Program {
     program.path = program.source.with_extension("");
     let built = compiler.arg("-o").arg(&program.path).arg(&program.source).status();
