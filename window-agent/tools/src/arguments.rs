@@ -140,7 +140,10 @@ fn check_value(path: &str, shape: &Shape, value: Value, problems: &mut Problems)
         (_, value) => value,
     };
     if !is_type(&shape.kind, &value) || !is_within(shape, &value) {
-        problems.push(|| format!("{path:?} must be {}, got {}", wanted(shape), shown(&value)));
+        problems.push(|| match slip(shape, &value) {
+            Some(meant) => format!("{path:?} is {}, did you mean {meant:?}", shown(&value)),
+            None => format!("{path:?} must be {}, got {}", wanted(shape), shown(&value)),
+        });
         return None;
     }
     let is_content = CONTENT.iter().any(|name| path.rsplit('.').next() == Some(name));
@@ -219,6 +222,14 @@ fn to_integer(value: &Value) -> Option<i64> {
         return value.as_i64();
     }
     (number.fract() == 0.0 && number.abs() <= MAX_EXACT).then_some(number as i64)
+}
+
+/// The one of many values that was most likely meant: to list them all would cost more than it tells.
+fn slip<'a>(shape: &'a Shape, value: &Value) -> Option<&'a str> {
+    const MANY: usize = 8;
+    let all = shape.r#enum.as_ref().filter(|all| all.len() > MANY)?;
+    let names: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
+    closest(value.as_str()?, &names)
 }
 
 /// What a value must be, in words.

@@ -99,6 +99,7 @@ async fn bad_input_leaves_the_session_intact() {
     let desk = Desk::open().await;
     desk.debug("launch", json!({"program": "main.py"})).await;
     for (arguments, sentence) in [
+        (json!({"action": "lunch"}), "\"action\" is the string \"lunch\", did you mean \"launch\"."),
         (json!({"action": "jump"}), "\"action\" must be one of"),
         (json!({}), "\"action\" is missing"),
         (json!({"action": "continue", "speed": 3}), "unknown argument \"speed\""),
