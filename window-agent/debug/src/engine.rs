@@ -100,6 +100,7 @@ pub(crate) enum Command {
         plan: Box<Plan>,
         name: String,
         owner: Option<String>,
+        stdin: Option<Stdin>,
         idle_limit: Option<Duration>,
         wait: WaitId,
         reply: WaitReply,
@@ -221,6 +222,8 @@ struct Live {
     hit: BTreeSet<i64>,
     /// Of a root: the sessions of its tree, also those that have ended.
     kin: Vec<SessionKey>,
+    /// Of a root: what its program is to read, until there is a terminal.
+    stdin: Option<Stdin>,
     /// What the program reads from, when it runs in a terminal of ours.
     terminal: Option<TerminalWriter>,
     /// It runs a program in a terminal of ours, or did.
@@ -358,9 +361,9 @@ impl Engine {
             }
             Command::RemoveTriggers { which, reply } => self.on_remove_triggers(&which, reply),
             Command::Triggers { reply } => drop(reply.send(self.breakpoints.triggers())),
-            Command::Start { plan, name, owner, idle_limit, wait, reply } => {
+            Command::Start { plan, name, owner, stdin, idle_limit, wait, reply } => {
                 self.waiting.insert(wait, reply);
-                self.on_start(*plan, name, owner, idle_limit, wait);
+                self.on_start(*plan, name, owner, stdin, idle_limit, wait);
             }
             Command::Adopt { plan, name } => self.on_adopt(*plan, name),
             Command::Restart { session, wait, reply } => {
@@ -432,6 +435,12 @@ impl Engine {
             FromHost::Child(child) => self.on_child_in_editor(key, child),
             FromHost::Printed(category, text) => self.print(key, category, &text),
             FromHost::Terminal(terminal) => {
+                let root = self.sessions.get(&key).map_or(key, |live| live.root);
+                let stdin = self.sessions.get_mut(&root).and_then(|live| live.stdin.take());
+                if let Some(stdin) = stdin {
+                    // A new terminal has room for it.
+                    let _ = terminal.write(stdin);
+                }
                 if let Some(live) = self.sessions.get_mut(&key) {
                     live.terminal = Some(terminal);
                     live.has_terminal = true;

@@ -228,8 +228,9 @@ impl Debugger {
         let plan = Box::new(self.look(move |options| adapters::plan(&planned, options)).await?);
         // In an editor its user sees the session, and may be looking at it for as long as it pleases.
         let idle_limit = self.options.idle_limit.or(start.idle_limit).filter(|_| !self.has_editor());
-        let (name, owner) = (start.name, start.owner);
-        self.wait(wait, |id, reply| Command::Start { plan, name, owner, idle_limit, wait: id, reply }).await
+        let (name, owner, stdin) = (start.name, start.owner, start.stdin);
+        let start = |id, reply| Command::Start { plan, name, owner, stdin, idle_limit, wait: id, reply };
+        self.wait(wait, start).await
     }
 
     /// Lets a stopped thread go on, and waits for the next stop or the end.

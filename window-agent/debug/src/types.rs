@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use self::control::Stdin;
 use self::triggers::TriggerBreakpoint;
 
 pub mod control;
@@ -120,6 +121,8 @@ pub struct Start {
     pub no_debug: bool,
     /// On whose behalf, in the caller's own words; sessions tell it.
     pub owner: Option<String>,
+    /// What the program reads on its standard input, when it runs in a terminal of ours.
+    pub stdin: Option<Stdin>,
     /// End it when no verb was about it for so long, unless the window has a limit of its own; never when not given.
     pub idle_limit: Option<Duration>,
 }

@@ -237,7 +237,7 @@ impl Debugger {
         self.ask(|reply| Command::Output { wish, reply }).await?
     }
 
-    /// Gives a program that runs in a terminal of ours something to read. No tool asks for it yet.
+    /// Gives a program that runs in a terminal of ours something to read.
     pub async fn write_stdin(&self, session: Option<&SessionId>, stdin: Stdin) -> Result<(), DebugError> {
         let session = session.cloned();
         self.ask(|reply| Command::WriteStdin { session, stdin, reply }).await?

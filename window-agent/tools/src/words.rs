@@ -125,7 +125,7 @@ pub(super) fn running(text: &str, waits_for_input: bool) -> String {
         return text.to_owned();
     }
     format!(
-        "{text} It is waiting on stdin, which no tool can write to. End it, and start it with its input in a file or in \
+        "{text} It is waiting on stdin. End it, and start it with its input in a file or in \
          its arguments."
     )
 }

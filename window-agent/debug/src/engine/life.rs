@@ -44,6 +44,7 @@ impl Engine {
         plan: Plan,
         name: String,
         owner: Option<String>,
+        stdin: Option<Stdin>,
         idle_limit: Option<Duration>,
         wait: WaitId,
     ) {
@@ -57,6 +58,7 @@ impl Engine {
         let key = self.begin(plan, name, owner, None, None);
         if let Some(live) = self.sessions.get_mut(&key) {
             live.usage = Usage::new(idle_limit, Instant::now());
+            live.stdin = stdin;
         }
         self.active = Some(key);
         self.waits.push(Wait { id: wait, session: key, root: key, thread_id: None, pauses: false });
@@ -118,6 +120,7 @@ impl Engine {
             output: OutputLog::default(),
             hit: Default::default(),
             kin: Vec::new(),
+            stdin: None,
             terminal: None,
             has_terminal: false,
             stoppers: Vec::new(),
@@ -501,7 +504,7 @@ impl Engine {
             last_stop: last_stop.cloned().map(Box::new),
             capabilities: core.capabilities().clone(),
             needs_configuration_done: core.needs_configuration_done(),
-            has_terminal: live.terminal.is_some(),
+            has_terminal: live.has_terminal,
             exit_code: core.exit_code(),
             end: None,
             adapter_died: false,

@@ -232,7 +232,7 @@ pub struct Status {
     pub capabilities: Map<String, Value>,
     /// `configurationDone` has not been sent yet, and the adapter wants it.
     pub needs_configuration_done: bool,
-    /// Whether the program has a terminal, so that it can be written to.
+    /// Whether the program has a terminal of ours, or had one: what it reads is written there.
     pub has_terminal: bool,
     /// Exit code of the program, when told.
     pub exit_code: Option<i64>,

@@ -305,6 +305,31 @@ async fn an_end_says_which_breakpoints_were_never_hit() {
     assert_eq!(ended.value["breakpointsNotHit"].as_array().unwrap().len(), 1, "{ended:#?}");
 }
 
+const ASKS: &str = "name = input('name? ')\nage = input('age? ')\nprint('hi', name, age)\n";
+
+#[tokio::test]
+async fn a_program_is_given_what_it_reads() {
+    let desk = Desk::open().await;
+    std::fs::write(desk.path("asks.py"), ASKS).unwrap();
+    desk.debug("set_breakpoint", json!({"file": "asks.py", "line": 3})).await;
+    let at_once = desk.debug("launch", json!({"program": "asks.py", "stdin": "Ada\n36"})).await;
+    assert!(at_once.text.contains("age = '36'") && at_once.text.contains("name = 'Ada'"), "{}", at_once.text);
+    let ended = desk.debug("continue", json!({})).await;
+    assert!(ended.text.contains("hi Ada 36"), "{}", ended.text);
+    assert_eq!(ended.value["state"], "terminated");
+
+    let asks = desk.debug("launch", json!({"program": "asks.py", "stdin": "", "timeout": 5})).await;
+    assert!(asks.text.contains("waiting on stdin: continue with `stdin`"), "{}", asks.text);
+    let stopped = desk.debug("continue", json!({"stdin": "Bob\n7\n"})).await;
+    assert!(stopped.text.contains("age = '7'"), "{}", stopped.text);
+    desk.debug("terminate", json!({})).await;
+
+    let deaf = desk.debug("launch", json!({"program": "main.py", "stop_on_entry": true})).await;
+    assert_eq!(deaf.value["state"], "stopped", "{deaf:#?}");
+    let refused = desk.debug_refused("continue", json!({"stdin": "x"})).await;
+    assert!(refused.text.contains("no terminal to type into"), "{}", refused.text);
+}
+
 #[tokio::test]
 async fn a_file_that_changed_since_the_program_started_is_told() {
     let desk = Desk::open().await;

@@ -220,3 +220,10 @@ async fn a_source_that_is_newer_than_its_program_is_told() {
     let second = stop().await;
     assert!(second.contains(told), "{second}");
 }
+
+#[tokio::test]
+async fn an_adapter_without_a_terminal_says_that_it_passes_nothing_on() {
+    let desk = desk().await;
+    let launched = desk.debug("launch", json!({"program": "main", "adapter": GDB, "stdin": "x"})).await;
+    assert!(launched.text.contains("`stdin` was not passed on: gdb"), "{}", launched.text);
+}

@@ -33,6 +33,8 @@ pub(super) struct Arguments {
     pub(super) module: Option<String>,
     /// launch: arguments of the program.
     pub(super) args: Option<Vec<String>>,
+    /// launch: all that the program reads on its standard input; "" when continue is to give it. continue: more of it.
+    pub(super) stdin: Option<String>,
     /// launch: more environment variables.
     pub(super) env: Option<BTreeMap<String, String>>,
     /// launch: stop at the first line. Default: true when no breakpoint is set.

@@ -27,6 +27,7 @@ pub(super) fn told(error: DebugError, sessions: &[SessionSummary]) -> Fault {
             "The session is over, its breakpoints are kept: launch again.".to_owned(),
         ),
         DebugError::Unsupported { what, .. } => return unsupported(what),
+        DebugError::NoTerminal => (sentence(&error.to_string()), "Launch it with `stdin`.".to_owned()),
         DebugError::NoThreads => ("Debugger reported no threads.".to_owned(), String::new()),
         DebugError::OfVerb { command, .. } => (
             format!("{command} cannot be a custom request: it changes where the session stands."),

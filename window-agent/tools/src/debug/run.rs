@@ -8,8 +8,13 @@ use crate::{programs, redact, stepping, words};
 use baton_agent_base::fault::Fault;
 use baton_agent_base::object::object;
 use baton_agent_debug::error::DebugError;
-use baton_agent_debug::types::control::{Activity, Paused, ResumeWish, Status};
-use baton_agent_debug::types::{OutputTail, Resume, Waited};
+use baton_agent_debug::types::control::{Activity, Paused, ResumeWish, Status, Stdin};
+use baton_agent_debug::types::{OutputTail, Resume, SessionId, Waited};
+
+/// What helps a program that reads from a terminal of ours.
+const READS: &str = "It is waiting on stdin: continue with `stdin` gives it more to read.";
+/// What helps any other.
+const READS_NOTHING: &str = "It is waiting on stdin: end it, and launch it again with `stdin`.";
 
 impl Call<'_> {
     pub(super) async fn resume(&self) -> Result<Reply, Fault> {
@@ -20,6 +25,11 @@ impl Call<'_> {
             _ => Resume::Continue,
         };
         let wish = ResumeWish::new(self.session(), self.arguments.thread_id, how);
+        if let Some(text) = self.arguments.stdin.clone().filter(|_| how == Resume::Continue) {
+            let stdin = Stdin { text, is_last: false };
+            let written = self.window.debugger.write_stdin(wish.session.as_ref(), stdin).await;
+            written.map_err(|error| self.fault(error))?;
+        }
         match self.arguments.count.filter(|_| how != Resume::Continue) {
             Some(n_steps) if n_steps > 1 => self.step(wish, n_steps).await,
             _ => self.go(wish).await,
@@ -102,7 +112,11 @@ impl Call<'_> {
             }
             Waited::TimedOut { session, output, waits_for_input } => {
                 let text = "The program is still running; continue waits on, pause stops it.";
-                let text = words::running(text, waits_for_input);
+                let text = match waits_for_input {
+                    true if self.has_terminal(&session).await => format!("{text} {READS}"),
+                    true => format!("{text} {READS_NOTHING}"),
+                    false => text.to_owned(),
+                };
                 (session, text, "running", output, json!({"state": "running", "timedOut": true}))
             }
             Waited::Interrupted { session, output } => {
@@ -118,6 +132,11 @@ impl Call<'_> {
             reply = reply.with_snapshot(&self.shown(status));
         }
         Ok(reply)
+    }
+
+    async fn has_terminal(&self, session: &SessionId) -> bool {
+        let status = self.window.debugger.status(Some(session)).await;
+        status.is_ok_and(|status| status.has_terminal)
     }
 
     /// A status as clients may see it.

@@ -12,6 +12,7 @@ use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Attach, Launch, Wish};
 use baton_agent_debug::error::DebugError;
+use baton_agent_debug::types::control::Stdin;
 use baton_agent_debug::types::{Phase, SessionId, Start, Waited};
 
 /// A session that no action is about for so long is ended.
@@ -54,7 +55,7 @@ impl Call<'_> {
             cwd,
             env: arguments.env.clone().unwrap_or_default(),
             stop_on_entry,
-            terminal: false,
+            terminal: arguments.stdin.is_some(),
         });
         self.begin_wish(wish, arguments.first_wait(stop_on_entry)).await
     }
@@ -92,7 +93,9 @@ impl Call<'_> {
 
     async fn begin(&self, start: Start, first: Duration) -> Result<Reply, Fault> {
         let debugger = &self.window.debugger;
-        let start = Start { idle_limit: Some(IDLE), owner: self.caller.id.clone(), ..start };
+        let stdin = self.arguments.stdin.clone().filter(|text| !text.is_empty());
+        let stdin = stdin.map(|text| Stdin { text, is_last: true });
+        let start = Start { idle_limit: Some(IDLE), owner: self.caller.id.clone(), stdin, ..start };
         let first = first.min(self.arguments.timeout());
         let wait = Wait { timeout: first, ..self.wait() };
         let mut waited = debugger.start(start, wait).await.map_err(|error| self.fault(error))?;
@@ -112,8 +115,15 @@ impl Call<'_> {
         }
         let id = waited.session().clone();
         let mut reply = self.about_wait(waited).await?;
-        let adapter = debugger.status(Some(&id)).await.map(|status| status.adapter).unwrap_or_default();
+        let status = debugger.status(Some(&id)).await;
+        let has_terminal = status.as_ref().is_ok_and(|status| status.has_terminal);
+        let adapter = status.map(|status| status.adapter).unwrap_or_default();
         reply.text = format!("Session {id} ({adapter}). {}", reply.text);
+        if self.arguments.stdin.is_some() && !has_terminal {
+            reply.text.push_str(&format!(
+                "\n`stdin` was not passed on: {adapter} runs programs without a terminal of Baton's."
+            ));
+        }
         reply.details.insert("adapter".to_owned(), adapter.into());
         Ok(reply)
     }
