@@ -24,6 +24,7 @@ use super::answer::{Answer, Spoken};
 use super::arguments::typed;
 use crate::whose::Caller;
 use crate::window::Window;
+use crate::words;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::{Object, object};
 use baton_agent_debug::Wait;
@@ -43,7 +44,10 @@ pub async fn call(window: &Window, arguments: Object, caller: Caller) -> Answer 
     // The engine's futures are large; on the heap they do not weigh on every other call.
     match Box::pin(call.run()).await {
         Ok(reply) => Answer::Spoken(reply.into_spoken(action)),
-        Err(error) => refused(Some(action.into()), call.with_cause(error).await),
+        Err(error) => {
+            let error = words::with_relative_candidates(call.with_cause(error).await, &call.speaker.folders);
+            refused(Some(action.into()), error)
+        }
     }
 }
 
@@ -78,15 +82,20 @@ impl Reply {
     }
 }
 
+/// Files that an error names which may have been meant.
+const MAX_CANDIDATES: usize = 10;
+
 /// The argument that says what to do.
 pub(super) const ACTION: &str = "action";
 
 /// The sentence as it is, what to try, and the same as an object.
 pub(super) fn refused(action: Option<Value>, error: Fault) -> Answer {
-    let text = match &error.hint {
-        Some(hint) => format!("{}\n{hint}", error.message),
-        None => error.message.clone(),
-    };
+    let candidates = error.details.get("candidates").and_then(Value::as_array).into_iter().flatten();
+    let candidates: Vec<&str> = candidates.filter_map(Value::as_str).take(MAX_CANDIDATES).collect();
+    let mut text = error.message.clone();
+    for line in [error.hint.clone(), Some(candidates.join(", ")).filter(|all| !all.is_empty())] {
+        text.extend(line.map(|line| format!("\n{line}")));
+    }
     let action = action.filter(Value::is_string).unwrap_or_else(|| "".into());
     let mut object = object(json!({ACTION: action, "success": false}));
     object.extend(error.into_object());

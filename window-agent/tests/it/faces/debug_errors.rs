@@ -95,6 +95,17 @@ async fn what_the_adapter_cannot_do_is_named() {
 }
 
 #[tokio::test]
+async fn a_slip_in_a_file_name_is_told_with_the_file() {
+    let desk = Desk::open().await;
+    for (action, arguments) in
+        [("launch", json!({"program": "mian.py"})), ("set_breakpoint", json!({"file": "mian.py", "line": 1}))]
+    {
+        let refused = desk.debug_refused(action, arguments).await;
+        assert!(refused.text.ends_with("Did you mean one of the candidates?\nmain.py"), "{}", refused.text);
+    }
+}
+
+#[tokio::test]
 async fn bad_input_leaves_the_session_intact() {
     let desk = Desk::open().await;
     desk.debug("launch", json!({"program": "main.py"})).await;
