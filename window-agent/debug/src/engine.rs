@@ -433,18 +433,21 @@ impl Engine {
                 self.feed(key, Input::Message(message));
             }
             FromHost::Child(child) => self.on_child_in_editor(key, child),
-            FromHost::Printed(category, text) => self.print(key, category, &text),
+            FromHost::Printed(category, text) => {
+                // In a terminal both streams of the program are one.
+                let adapter = self.sessions.get(&key).map(|live| live.plan.session.adapter);
+                let text = match adapter {
+                    Some(adapter) => adapter.without_stderr_noise(text),
+                    None => text,
+                };
+                self.print(key, category, &text);
+            }
             FromHost::Terminal(terminal) => {
-                let root = self.sessions.get(&key).map_or(key, |live| live.root);
-                let stdin = self.sessions.get_mut(&root).and_then(|live| live.stdin.take());
-                if let Some(stdin) = stdin {
-                    // A new terminal has room for it.
-                    let _ = terminal.write(stdin);
-                }
                 if let Some(live) = self.sessions.get_mut(&key) {
                     live.terminal = Some(terminal);
                     live.has_terminal = true;
                 }
+                self.give_stdin(key);
             }
             FromHost::TerminalEnded { exit_code } => self.feed(key, Input::TerminalEnded { exit_code }),
             FromHost::UserStops => {
@@ -489,6 +492,25 @@ impl Engine {
     fn drive_outputs(&mut self, key: SessionKey) {
         while let Some(output) = self.sessions.get_mut(&key).and_then(|live| live.core.poll_output()) {
             self.on_output(key, output);
+        }
+        self.give_stdin(key);
+    }
+
+    /// Gives a program what it is to read, once it runs: what starts it in its terminal may empty that first.
+    fn give_stdin(&mut self, key: SessionKey) {
+        let Some(live) = self.sessions.get(&key) else { return };
+        let (root, runs) = (live.root, matches!(live.core.phase(), Phase::Running | Phase::Stopped));
+        let is_wished = self.sessions.get(&root).is_some_and(|root| root.stdin.is_some());
+        let has_terminal =
+            |key: &SessionKey| self.sessions.get(key).is_some_and(|live| live.terminal.is_some());
+        let Some(owner) = [key, root].into_iter().find(has_terminal).filter(|_| runs && is_wished) else {
+            return;
+        };
+        let stdin = self.sessions.get_mut(&root).and_then(|root| root.stdin.take());
+        let terminal = self.sessions.get(&owner).and_then(|live| live.terminal.as_ref());
+        if let (Some(stdin), Some(terminal)) = (stdin, terminal) {
+            // Nothing was written yet, so there is room.
+            let _ = terminal.write(stdin);
         }
     }
 

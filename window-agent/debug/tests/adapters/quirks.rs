@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use baton_agent_debug::Debugger;
 use baton_agent_debug::error::DebugError;
-use baton_agent_debug::types::control::{OutputWish, Request};
+use baton_agent_debug::types::control::{OutputWish, Request, Stdin};
 use baton_agent_debug::types::{
     Breakpoint, Evaluate, Phase, RemoveBreakpoint, Resume, SessionId, SetBreakpoint, Start, StopEvent, Waited,
 };
@@ -429,6 +429,19 @@ async fn a_file_is_known_by_its_real_path(adapter: &str) {
 }
 
 /// Tests of every difference for an adapter.
+/// Also where what starts the program in its terminal empties that first, as lldb-dap's does.
+async fn a_program_reads_what_its_start_gave_it(adapter: &str) {
+    let program = Program::of(adapter);
+    let debugger = debugger(&program);
+    let start = debugger.configure(&program.start(adapter, "read", true)).await.unwrap();
+    let stdin = Some(Stdin { text: "Ada".to_owned(), is_last: true });
+    let waited = debugger.start(Start { stdin, ..start }, wait_for(PATIENCE)).await;
+    let Ok(Waited::Completed(completed)) = waited else { panic!("{waited:?}") };
+    let printed = printed(&debugger, &completed.session).await;
+    assert!(printed.contains("got Ada"), "{printed}");
+    assert!(!printed.contains("Debugger listening on"), "{printed}");
+}
+
 macro_rules! quirks {
     ($($module:ident: $adapter:literal, $($quirk:ident)*;)*) => {
         $(mod $module {
@@ -441,11 +454,11 @@ macro_rules! quirks {
 }
 
 quirks! {
-    debugpy: "debugpy", a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
+    debugpy: "debugpy", a_program_reads_what_its_start_gave_it a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
     gdb: "gdb", a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
-    lldb_dap: "lldb-dap", a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
+    lldb_dap: "lldb-dap", a_program_reads_what_its_start_gave_it a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
     codelldb: "codelldb", a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart;
-    js_debug: "js-debug", a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart a_file_is_known_by_its_real_path;
+    js_debug: "js-debug", a_program_reads_what_its_start_gave_it a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart a_file_is_known_by_its_real_path;
     delve: "delve", a_program_that_waits_for_input_is_told a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words a_variable_is_set two_sessions_are_told_apart a_file_is_known_by_its_real_path;
     java: "java", a_start_that_fails_tells_why a_breakpoint_without_code_is_told setting_again_changes_nothing_and_removing_all_removes_all a_running_program_tells_nothing_old nothing_is_printed_but_the_programs_words;
     bash_dap: "bash-dap", a_start_that_fails_tells_why a_breakpoint_without_code_is_told nothing_is_printed_but_the_programs_words two_sessions_are_told_apart;
