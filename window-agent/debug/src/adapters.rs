@@ -8,6 +8,7 @@
 //! | [`wish`] | CORE: a program or a process to debug, without a configuration |
 //! | `select` | which adapter serves a wish |
 //! | `general`, `java`, `js_debug`, `debugpy` | a configuration becomes a plan |
+//! | `input` | what a start gives the program to read, and which adapters can |
 //! | `configuration` | what every configuration is checked for |
 //! | `node` | a running program is made ready to be attached to |
 
@@ -33,6 +34,7 @@ pub mod adapter;
 mod configuration;
 pub mod debugpy;
 pub(crate) mod general;
+pub(crate) mod input;
 pub mod java;
 pub(crate) mod js_debug;
 mod node;
@@ -51,10 +53,12 @@ static EDITOR: LazyLock<Adapter> = LazyLock::new(Adapter::editor);
 /// Finds the adapter of a configuration and plans its session.
 pub(crate) fn plan(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugError> {
     if options.editor.is_some() {
+        input::refuse_in_editor(start)?;
         return plan_editor(start, options);
     }
     let table = Table::load(&options.shelf)?;
     let adapter = select::by_type(table, &start.configuration, options)?;
+    let start = &*input::prepare(start, adapter, table, options)?;
     match adapter.dialect {
         Dialect::Debugpy => debugpy::plan(adapter, start, options),
         _ => general::plan(adapter, start, options),

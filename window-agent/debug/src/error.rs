@@ -214,6 +214,14 @@ pub enum DebugError {
     /// The program does not read from a terminal of ours.
     #[error("the program has no terminal to type into")]
     NoTerminal,
+    /// What a start would give the program to read cannot reach it.
+    #[error("{why}")]
+    NoInput {
+        /// `gdb cannot give a program anything to read`.
+        why: String,
+        /// What to do instead.
+        hint: String,
+    },
     /// The program does not read what it was given.
     #[error("the program has not read its earlier input yet")]
     StdinFull,
@@ -264,7 +272,7 @@ impl DebugError {
             Self::OfVerb { .. } => Kind::NotARequest,
             Self::ForeignId { .. } | Self::OfAnotherRun { .. } => Kind::ForeignId,
             Self::NoThreads => Kind::NoThreads,
-            Self::NoTerminal => Kind::NoTerminal,
+            Self::NoTerminal | Self::NoInput { .. } => Kind::NoTerminal,
             Self::StdinFull => Kind::StdinFull,
             Self::NoAnswer { .. } => Kind::AdapterTimeout,
             Self::ShuttingDown => Kind::ShuttingDown,
@@ -286,7 +294,7 @@ impl DebugError {
             }
             Self::BadConfiguration { .. } => "Fix the configuration in .vscode/launch.json.",
             Self::UnknownType { .. } => "Use a configuration whose `type` is among the known ones.",
-            Self::AdapterMissing { hint, .. } => hint,
+            Self::AdapterMissing { hint, .. } | Self::NoInput { hint, .. } => hint,
             Self::StartFailed { .. } => "Fix the configuration or the program and start again.",
             Self::Busy { .. } => "Wait for the other call, or cancel it.",
             Self::EvaluationFailed { .. } => {

@@ -221,6 +221,13 @@ impl Debugger {
         self.look(move |options| adapters::configure(&wish, options)).await
     }
 
+    /// The adapter that would give a program of `adapter`'s what it reads: that one, or another of its languages that
+    /// is installed. `None` where there is none, and in an editor, whose terminal is its user's.
+    pub async fn reader(&self, adapter: &str) -> Option<String> {
+        let adapter = adapter.to_owned();
+        self.look(move |options| adapters::input::reader(&adapter, options)).await.ok().flatten()
+    }
+
     /// Launches or attaches, and waits for the first stop or the end.
     pub async fn start(&self, mut start: Start, wait: Wait) -> Result<Waited, DebugError> {
         adapters::prepare(&mut start, &self.options).await?;
@@ -228,7 +235,9 @@ impl Debugger {
         let plan = Box::new(self.look(move |options| adapters::plan(&planned, options)).await?);
         // In an editor its user sees the session, and may be looking at it for as long as it pleases.
         let idle_limit = self.options.idle_limit.or(start.idle_limit).filter(|_| !self.has_editor());
-        let (name, owner, stdin) = (start.name, start.owner, start.stdin);
+        let (name, owner) = (start.name, start.owner);
+        // With an empty text, it is given piece by piece later.
+        let stdin = start.stdin.filter(|stdin| !stdin.text.is_empty());
         let start = |id, reply| Command::Start { plan, name, owner, stdin, idle_limit, wait: id, reply };
         self.wait(wait, start).await
     }

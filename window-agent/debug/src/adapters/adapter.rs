@@ -76,6 +76,8 @@ pub struct Adapter {
     /// It takes a pause while the program idles in its event loop, and stops with its next callback; while the program
     /// is in native code it takes none.
     pub(crate) takes_idle_pauses: bool,
+    /// It has its client run the program in a terminal, where the configuration's `console` asks for one.
+    pub(crate) runs_in_terminal: bool,
     /// How it wants hit conditions.
     pub(crate) hits: HitStyle,
     /// The context in which expressions are evaluated as expressions.

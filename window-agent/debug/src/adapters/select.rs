@@ -68,7 +68,11 @@ pub(crate) fn by_wish(
     let ranked = match wish {
         Wish::Launch(launch) => {
             refuse_unknown_language(table, &launch.program)?;
-            for_program(table, &launch.program)
+            let mut ranked = for_program(table, &launch.program);
+            if launch.terminal {
+                ranked.sort_by_key(|adapter| !adapter.runs_in_terminal);
+            }
+            ranked
         }
         Wish::Attach(attach) => for_process(table, attach)?,
     };

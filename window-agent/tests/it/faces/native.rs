@@ -221,9 +221,36 @@ async fn a_source_that_is_newer_than_its_program_is_told() {
     assert!(second.contains(told), "{second}");
 }
 
+/// What a program that reads one line prints.
+const READS: &str = r#"#include <stdio.h>
+
+int main(void) {
+    char name[64];
+    if (fgets(name, 64, stdin)) {
+        printf("got %s\n", name);
+    }
+    return 0;
+}
+"#;
+
 #[tokio::test]
-async fn an_adapter_without_a_terminal_says_that_it_passes_nothing_on() {
+async fn a_start_that_cannot_pass_its_stdin_on_starts_nothing() {
     let desk = desk().await;
-    let launched = desk.debug("launch", json!({"program": "main", "adapter": GDB, "stdin": "x"})).await;
-    assert!(launched.text.contains("`stdin` was not passed on: gdb"), "{}", launched.text);
+    let start = json!({"program": "main", "adapter": GDB, "stdin": "Ada"});
+    let refused = desk.debug_refused("launch", start).await;
+    assert!(refused.text.contains("gdb cannot give a program anything to read"), "{}", refused.text);
+    assert!(refused.text.contains("Use `adapter` lldb-dap"), "{}", refused.text);
+    let status = desk.debug("status", json!({})).await;
+    assert!(status.text.to_lowercase().contains("no active"), "{}", status.text);
+}
+
+#[tokio::test]
+async fn a_start_with_stdin_chooses_an_adapter_that_passes_it_on() {
+    let desk = desk().await;
+    std::fs::write(desk.path("main.c"), READS).unwrap();
+    compile(&desk, &["-g", "-O0"], "reads");
+    let launched =
+        desk.debug("launch", json!({"program": "reads", "stdin": "Ada", "stop_on_entry": false})).await;
+    assert_eq!(launched.value["adapter"], LLDB, "{launched:#?}");
+    assert!(launched.text.contains("got Ada"), "{}", launched.text);
 }

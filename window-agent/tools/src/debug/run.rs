@@ -11,11 +11,6 @@ use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::{Activity, Paused, ResumeWish, Status, Stdin};
 use baton_agent_debug::types::{OutputTail, Resume, SessionId, Waited};
 
-/// What helps a program that reads from a terminal of ours.
-const READS: &str = "It is waiting on stdin: continue with `stdin` gives it more to read.";
-/// What helps any other.
-const READS_NOTHING: &str = "It is waiting on stdin: end it, and launch it again with `stdin`.";
-
 impl Call<'_> {
     pub(super) async fn resume(&self) -> Result<Reply, Fault> {
         let how = match self.arguments.action {
@@ -113,8 +108,7 @@ impl Call<'_> {
             Waited::TimedOut { session, output, waits_for_input } => {
                 let text = "The program is still running; continue waits on, pause stops it.";
                 let text = match waits_for_input {
-                    true if self.has_terminal(&session).await => format!("{text} {READS}"),
-                    true => format!("{text} {READS_NOTHING}"),
+                    true => format!("{text} {}", self.about_input(&session).await),
                     false => text.to_owned(),
                 };
                 (session, text, "running", output, json!({"state": "running", "timedOut": true}))
@@ -134,9 +128,26 @@ impl Call<'_> {
         Ok(reply)
     }
 
-    async fn has_terminal(&self, session: &SessionId) -> bool {
-        let status = self.window.debugger.status(Some(session)).await;
-        status.is_ok_and(|status| status.has_terminal)
+    /// What helps a program that waits for something to read.
+    async fn about_input(&self, session: &SessionId) -> String {
+        const WAITS: &str = "It is waiting on stdin";
+        let debugger = &self.window.debugger;
+        let Ok(status) = debugger.status(Some(session)).await else { return format!("{WAITS}.") };
+        if status.has_terminal {
+            return format!("{WAITS}: continue with `stdin` gives it more to read.");
+        }
+        if status.is_attached {
+            return format!("{WAITS}: it reads from where it was started.");
+        }
+        match debugger.reader(&status.adapter).await {
+            Some(reader) if reader == status.adapter => {
+                format!("{WAITS}: end it, and launch it again with `stdin`.")
+            }
+            Some(reader) => {
+                format!("{WAITS}: end it, and launch it again with `stdin` and `adapter` {reader}.")
+            }
+            None => words::running("", true).trim_start().to_owned(),
+        }
     }
 
     /// A status as clients may see it.

@@ -93,8 +93,7 @@ impl Call<'_> {
 
     async fn begin(&self, start: Start, first: Duration) -> Result<Reply, Fault> {
         let debugger = &self.window.debugger;
-        let stdin = self.arguments.stdin.clone().filter(|text| !text.is_empty());
-        let stdin = stdin.map(|text| Stdin { text, is_last: true });
+        let stdin = self.arguments.stdin.clone().map(|text| Stdin { text, is_last: true });
         let start = Start { idle_limit: Some(IDLE), owner: self.caller.id.clone(), stdin, ..start };
         let first = first.min(self.arguments.timeout());
         let wait = Wait { timeout: first, ..self.wait() };
@@ -116,14 +115,8 @@ impl Call<'_> {
         let id = waited.session().clone();
         let mut reply = self.about_wait(waited).await?;
         let status = debugger.status(Some(&id)).await;
-        let has_terminal = status.as_ref().is_ok_and(|status| status.has_terminal);
         let adapter = status.map(|status| status.adapter).unwrap_or_default();
         reply.text = format!("Session {id} ({adapter}). {}", reply.text);
-        if self.arguments.stdin.is_some() && !has_terminal {
-            reply.text.push_str(&format!(
-                "\n`stdin` was not passed on: {adapter} runs programs without a terminal of Baton's."
-            ));
-        }
         reply.details.insert("adapter".to_owned(), adapter.into());
         Ok(reply)
     }
