@@ -217,7 +217,7 @@ pub enum DebugError {
     /// What a start would give the program to read cannot reach it.
     #[error("{why}")]
     NoInput {
-        /// `gdb cannot give a program anything to read`.
+        /// `a program under gdb has no terminal to read from`.
         why: String,
         /// What to do instead.
         hint: String,

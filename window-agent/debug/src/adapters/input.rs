@@ -43,16 +43,16 @@ pub(super) fn prepare<'a>(
     if !adapter.runs_in_terminal {
         let hint = match others(adapter, table).next() {
             Some(other) if shelf::find(other, options).is_ok() => {
-                format!("Use `adapter` {}, which can, or {INSTEAD}.", other.name)
+                format!("Use `adapter` {}, whose programs have one, or {INSTEAD}.", other.name)
             }
             Some(other) => {
                 let install = select::install_hint(other);
-                format!("{} can: {install} Or {INSTEAD}.", other.name)
+                format!("One under {} has: {install} Or {INSTEAD}.", other.name)
             }
             None => format!("Start it without `stdin`, and {INSTEAD}."),
         };
         return Err(DebugError::NoInput {
-            why: format!("{} cannot give a program anything to read", adapter.name),
+            why: format!("a program under {} has no terminal to read from", adapter.name),
             hint,
         });
     }
