@@ -166,19 +166,22 @@ fn adapter_programs(
     Ok(pythons.into_iter().map(|path| program(path, folder.cloned())).collect())
 }
 
-/// debugpy has gdb bring it into a running program: the machine's, or the one that Baton installed.
+/// debugpy has gdb bring it into a running program: the one that Baton installed, or the machine's.
 fn lend_gdb(programs: &mut [Program], pid: Option<u64>, options: &DebuggerOptions) -> Result<(), DebugError> {
     let search_path = options.search_path.clone().unwrap_or_default();
-    if which::which_in("gdb", Some(&search_path), "/").is_ok() || takes_code_in(pid) {
+    let installed = options.shelf.folder_of("gdb").map(|folder| folder.join("bin"));
+    let installed = installed.filter(|folder| folder.join("gdb").is_file());
+    if installed.is_none() && (which::which_in("gdb", Some(&search_path), "/").is_ok() || takes_code_in(pid))
+    {
         return Ok(());
     }
-    let installed = options.shelf.folder_of("gdb").map(|folder| folder.join("bin"));
-    let installed = installed.filter(|folder| folder.join("gdb").is_file()).ok_or_else(|| {
+    let installed = installed.ok_or_else(|| {
         let message = "attaching to a running process needs gdb, which is not installed".to_owned();
         let hint = "Run `baton adapters install gdb`; or start the program with `python3 -m debugpy --listen 127.0.0.1:5678` and attach by port.".to_owned();
         DebugError::AdapterMissing { message, hint }
     })?;
-    let folders = std::env::split_paths(&search_path).chain([installed]);
+    // Before the system's: gdb 13 calls nothing in a process on a processor with AMX.
+    let folders = [installed].into_iter().chain(std::env::split_paths(&search_path));
     if let Ok(path) = std::env::join_paths(folders) {
         programs.iter_mut().for_each(|program| program.env.push(("PATH".into(), Some(path.clone()))));
     }
