@@ -190,7 +190,7 @@ fn hear_all(setup: &Setup, world: &mut World) {
 fn is_in_order(setup: &Setup, world: &mut World) -> bool {
     let Some(coordinator) = world.serving() else { return false };
     let roster = coordinator.election.roster(world.now().into(), 0);
-    let is_empty_by_wish = coordinator.election.is_vacated();
+    let is_empty_by_wish = coordinator.election.vacated().is_some();
     let open: Vec<usize> = (0..world.windows.len()).filter(|window| world.windows[*window].is_open).collect();
     if roster.awaiting.is_some() || roster.windows.len() != open.len() {
         return false;

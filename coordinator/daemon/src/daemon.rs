@@ -39,7 +39,7 @@ use crate::singleton::{self, BindError, Lock, LockError, PortChoice};
 use crate::state::StateFile;
 use crate::succession::{self, Inheritance};
 use ports::bind_patiently;
-use remember::{begin, remember, save, to_start, write_saved};
+use remember::{begin, mend, remember, save, to_start, write_saved};
 
 /// Generations are told apart by the millisecond in which they are made.
 const GENERATION_STEP: Duration = Duration::from_millis(1);
@@ -134,7 +134,7 @@ pub async fn run(
     }
     let instance =
         InstanceId(random_hex().map_err(|source| HomeError::Io { path: home.path().into(), source })?);
-    let beginning = begin(home, &state, &before, options.fallback_port);
+    let beginning = begin(home, &instance, &state, &before, options.fallback_port);
     let generation = beginning.generation;
 
     // The predecessor's own word, when the file is lost.
@@ -310,6 +310,7 @@ impl Daemon {
                 _ = look.tick() => if lock.is_intact() {
                     self.serve_socket(None);
                     self.hold_port();
+                    mend(&self.state).await;
                 },
                 () = gone(&mut self.lease) => {
                     self.lease = None;

@@ -26,6 +26,9 @@ pub struct State {
     pub preferred: Option<Preferred>,
     /// Nobody is live because the user wanted it so (R5).
     pub vacated: bool,
+    /// The term that the user ended then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vacated_at: Option<Term>,
     /// The coordinator that wrote this did not know yet who was live before it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unsure: bool,
@@ -129,13 +132,18 @@ impl Evidence {
 
 /// A generation above `known` that nobody needs to remember: without a file it is the time, so that a coordinator whose
 /// predecessors left nothing still exceeds them. Whoever answers no sooner than a millisecond later shares it with
-/// nobody. A clock that was set back matters when the file is lost, too; the agents' reports exceed it then.
-pub fn generation_above(known: u64, now: SystemTime) -> u64 {
+/// nobody. A clock that was set back matters when the file is lost, too; the agents' reports exceed it then. And two
+/// that could not write theirs begin at the same: with such a clock they differ by what they threw.
+pub fn generation_above(known: u64, thrown: u64, now: SystemTime) -> u64 {
+    /// So far apart.
+    const SPREAD: u64 = 1_000;
     let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let by_clock = u64::try_from(since_epoch.as_millis()).unwrap_or(0);
     // A clock beyond belief is as good as none.
     let by_clock = Some(by_clock).filter(|generation| *generation < MAX_GENERATION).unwrap_or(0);
-    by_clock.max(known.saturating_add(1)).min(MAX_GENERATION)
+    let by_file = known.saturating_add(1 + thrown % SPREAD);
+    let generation = if by_clock > known { by_clock } else { by_file };
+    generation.min(MAX_GENERATION)
 }
 
 impl StateFile {
@@ -168,6 +176,13 @@ impl StateFile {
     /// False while the file lacks a change, because it could not be written.
     pub fn is_written(&self) -> bool {
         self.is_written.load(Ordering::Relaxed)
+    }
+
+    /// Notices that the file was removed: then it lacks everything.
+    pub fn look(&self) {
+        if !self.home.state_path().exists() {
+            self.is_written.store(false, Ordering::Relaxed);
+        }
     }
 
     /// What is stored now.
@@ -248,16 +263,35 @@ mod tests {
     #[test]
     fn a_generation_exceeds_what_is_known_and_what_is_forgotten() {
         let at = |ms| UNIX_EPOCH + Duration::from_millis(ms);
-        assert_eq!(generation_above(0, at(1_700_000_000_000)), 1_700_000_000_000);
+        assert_eq!(generation_above(0, 5, at(1_700_000_000_000)), 1_700_000_000_000);
         assert_eq!(
-            generation_above(7, at(1_700_000_000_000)),
+            generation_above(7, 0, at(1_700_000_000_000)),
             1_700_000_000_000,
             "of the time before the clock"
         );
-        assert_eq!(generation_above(1_700_000_000_000, at(1_600_000_000_000)), 1_700_000_000_001, "set back");
-        assert_eq!(generation_above(7, UNIX_EPOCH - Duration::from_secs(1)), 8);
-        assert_eq!(generation_above(7, at(u64::MAX / 2)), 8, "a clock beyond belief");
-        assert_eq!(generation_above(u64::MAX, at(1)), MAX_GENERATION, "nothing wraps");
+        assert_eq!(
+            generation_above(1_700_000_000_000, 0, at(1_600_000_000_000)),
+            1_700_000_000_001,
+            "set back"
+        );
+        assert_eq!(generation_above(7, 1_234, UNIX_EPOCH), 242, "thrown");
+        assert_eq!(generation_above(7, 0, UNIX_EPOCH - Duration::from_secs(1)), 8);
+        assert_eq!(generation_above(7, 0, at(u64::MAX / 2)), 8, "a clock beyond belief");
+        assert_eq!(generation_above(u64::MAX, 9, at(1)), MAX_GENERATION, "nothing wraps");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_removed_is_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let state = open(&home).await;
+        state.update(|state| state.generation = 7).unwrap();
+        std::fs::remove_file(home.state_path()).unwrap();
+        state.update(|_| {}).unwrap();
+        assert!(!home.state_path().exists(), "nobody has looked");
+        state.look();
+        state.update(|_| {}).unwrap();
+        assert_eq!(home.read_state::<State>().unwrap().unwrap().generation, 7);
     }
 
     #[tokio::test]

@@ -72,8 +72,8 @@ pub struct Start {
     pub previous: Option<Preferred>,
     /// Whether the process of `previous` is proven dead: its place is not held then.
     pub previous_is_dead: bool,
-    /// Whether nobody was live because the user wanted it so (R5).
-    pub vacated: bool,
+    /// The term that the user ended, when nobody was live because the user wanted it so (R5).
+    pub vacated: Option<Term>,
 }
 
 /// The live window, as it is written down for the next coordinator.
@@ -151,7 +151,8 @@ pub struct Election {
     last_seq: u64,
     place: Place,
     /// Nobody is live because the user wanted it so: windows that merely come back are not promoted.
-    vacated: bool,
+    /// Nobody is live because the user ended this term (R5); 0.0 when it is not known.
+    vacated: Option<Term>,
     /// While set, agents that held a term of an earlier coordinator may claim the place (R9).
     recovery_until: Option<Instant>,
     /// While set, what only may be the last word is not acted on (R9).
@@ -186,7 +187,7 @@ impl Election {
         let place = match &start.previous {
             Some(previous) if !start.previous_is_dead => Place::recovering(now + LEASE, previous),
             // Whoever was live will say so.
-            _ if !start.is_trusted && !start.vacated => Place::Unclear { until: now + LEASE },
+            _ if !start.is_trusted && start.vacated.is_none() => Place::Unclear { until: now + LEASE },
             _ => Place::Empty,
         };
         let past = Past {
@@ -199,7 +200,7 @@ impl Election {
             instance: start.instance,
             generation: start.generation,
             last_seq: 0,
-            vacated: start.vacated && matches!(place, Place::Empty),
+            vacated: start.vacated.filter(|_| matches!(place, Place::Empty)),
             place,
             recovery_until: Some(now + LEASE),
             settle_until: Some(now + SETTLE),
@@ -248,7 +249,7 @@ impl Election {
         self.is_dirty |= self.departed.len() < n_departed;
         if self.seats.is_empty() && self.departed.is_empty() && matches!(self.place, Place::Empty) {
             // A wish of R5 ends with the last window.
-            self.is_dirty |= std::mem::take(&mut self.vacated);
+            self.is_dirty |= self.vacated.take().is_some();
         }
         self.settle();
     }
@@ -322,8 +323,8 @@ impl Election {
         self.preferred.as_ref()
     }
 
-    /// Whether nobody is live because the user wanted it so (R5).
-    pub fn is_vacated(&self) -> bool {
+    /// The term that the user ended, while nobody is live because the user wanted it so (R5).
+    pub fn vacated(&self) -> Option<Term> {
         self.vacated
     }
 

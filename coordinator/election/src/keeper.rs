@@ -12,7 +12,7 @@ use std::time::Duration;
 use baton_proto::control::{
     Heartbeat, Notice, Outcome, Register, Registered, Settings, SettingsChange, WindowKind,
 };
-use baton_proto::ids::WindowId;
+use baton_proto::ids::{Term, WindowId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tracing::{debug, info};
@@ -42,7 +42,7 @@ pub struct Saved {
     /// The window whose place the next coordinator holds (R9).
     pub preferred: Option<Preferred>,
     /// Whether nobody is live because the user wanted it so (R5).
-    pub vacated: bool,
+    pub vacated: Option<Term>,
     /// Whether it is not known yet who was live before this coordinator.
     pub unsure: bool,
     /// Settings in force.
@@ -419,7 +419,7 @@ fn to_saved(election: &Election, client_epoch: u32) -> Saved {
     Saved {
         generation: election.generation(),
         preferred: election.preferred().cloned(),
-        vacated: election.is_vacated(),
+        vacated: election.vacated(),
         unsure: election.is_unsure(),
         settings: election.settings().clone(),
         client_epoch,

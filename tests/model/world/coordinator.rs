@@ -40,7 +40,7 @@ enum FoundFile {
 pub(crate) struct Saved {
     generation: u64,
     preferred: Option<Preferred>,
-    vacated: bool,
+    vacated: Option<Term>,
     unsure: bool,
 }
 
@@ -167,7 +167,7 @@ impl World {
         Saved {
             generation: election.generation(),
             preferred: election.preferred().cloned(),
-            vacated: election.is_vacated(),
+            vacated: election.vacated(),
             unsure: election.is_unsure(),
         }
     }

@@ -36,7 +36,7 @@ fn api() -> Api {
         settings: Settings::default(),
         previous: None,
         previous_is_dead: false,
-        vacated: false,
+        vacated: None,
     };
     let (keeper, _saved) = Keeper::spawn(start, 0);
     let (_, ports) = watch::channel(vec![PORT, 7800]);

@@ -30,14 +30,20 @@ pub(super) struct Beginning {
 }
 
 /// **Invariant:** the generation is written, under the lock, before the port answers, or the state is not trusted.
-pub(super) fn begin(home: &Home, state: &StateFile, before: &State, fallback_port: Option<u16>) -> Beginning {
+pub(super) fn begin(
+    home: &Home,
+    instance: &InstanceId,
+    state: &StateFile,
+    before: &State,
+    fallback_port: Option<u16>,
+) -> Beginning {
     let discovered = home.discovery().map_or(0, |discovery| discovery.generation);
     // One beyond belief was written by nobody.
     let discovered = Some(discovered).filter(|generation| *generation < MAX_GENERATION).unwrap_or(0);
     let known = before.generation;
     let generation = match plant::has(Plant::SameGeneration) {
         true => 1,
-        false => generation_above(known.max(discovered), SystemTime::now()),
+        false => generation_above(known.max(discovered), number_of(instance), SystemTime::now()),
     };
     let at = Instant::now();
     let has_lost_one = fallback_port.is_some();
@@ -57,6 +63,22 @@ pub(super) fn begin(home: &Home, state: &StateFile, before: &State, fallback_por
         warn!(doubt, "no window becomes live until all open windows have reported which one was live");
     }
     Beginning { at, generation, known, doubt }
+}
+
+/// A number out of the random name of a coordinator.
+fn number_of(instance: &InstanceId) -> u64 {
+    instance.0.bytes().fold(0, |number: u64, byte| number.wrapping_mul(31).wrapping_add(u64::from(byte)))
+}
+
+/// Writes the file again when it was removed: who follows is to know what we know.
+pub(super) async fn mend(state: &StateFile) {
+    let state = state.clone();
+    let look = move || {
+        state.look();
+        save(&state, |_| {});
+    };
+    // The runtime ends; then we do.
+    let _ = blocking::run(look).await;
 }
 
 /// Keeps the file in step with the keeper, never in the way of a takeover.
@@ -88,7 +110,8 @@ pub(super) fn remember(state: &mut State, saved: &Saved) {
         pid_start: preferred.pid_start,
         term: preferred.term,
     });
-    (state.vacated, state.unsure) = (saved.vacated, saved.unsure);
+    (state.vacated, state.vacated_at) = (saved.vacated.is_some(), saved.vacated);
+    state.unsure = saved.unsure;
     state.settings = saved.settings.clone();
     // The file comes first when the token is rotated.
     state.client_epoch = state.client_epoch.max(saved.client_epoch);
@@ -122,6 +145,7 @@ pub(super) fn to_start(instance: &InstanceId, beginning: &Beginning, state: Stat
         pid_start: preferred.pid_start,
         term: preferred.term,
     });
+    let vacated = state.vacated.then(|| state.vacated_at.unwrap_or_default());
     let is_dead = |previous: &baton_election::election::Preferred| {
         previous.pid_start != 0 && !is_running(previous.pid, previous.pid_start)
     };
@@ -129,11 +153,11 @@ pub(super) fn to_start(instance: &InstanceId, beginning: &Beginning, state: Stat
         instance: instance.clone(),
         generation: beginning.generation,
         known: beginning.known,
-        is_trusted: beginning.doubt.is_none(),
+        is_trusted: beginning.doubt.is_none() || plant::has(Plant::Trusting),
         settings: state.settings,
         previous_is_dead: previous.as_ref().is_some_and(is_dead),
         previous,
-        vacated: state.vacated && !plant::has(Plant::StopForgotten),
+        vacated: vacated.filter(|_| !plant::has(Plant::StopForgotten)),
     }
 }
 
@@ -151,7 +175,7 @@ mod tests {
         let lock = Arc::new(Lock::acquire(&home).await.unwrap());
         let began = |fallback_port| {
             let state = StateFile::load(&home, lock.clone());
-            begin(&home, &state, &state.current(), fallback_port).doubt
+            begin(&home, &InstanceId("i".to_owned()), &state, &state.current(), fallback_port).doubt
         };
         assert_eq!(began(None), None, "the very first");
         assert_eq!(began(None), None);

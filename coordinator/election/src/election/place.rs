@@ -376,7 +376,9 @@ impl Election {
             return false;
         }
         match &self.place {
-            Place::Empty | Place::Unclear { .. } => true,
+            // One that was out of touch when the user ended a later term does not know of it (R5).
+            Place::Empty => self.vacated.is_none_or(|ended| held > ended),
+            Place::Unclear { .. } => true,
             Place::Held { term, cause: Cause::Recovery | Cause::Claimed, .. } => {
                 term.is_none_or(|term| held > term)
             }
@@ -419,7 +421,7 @@ impl Election {
     /// with an earlier coordinator.
     fn merely_comes_back(&self, now: Instant, arrival: &Arrival) -> bool {
         let recovers = self.recovery_until.is_some_and(|until| until > now);
-        self.vacated && (arrival.was_known || arrival.highest.is_some() || recovers)
+        self.vacated.is_some() && (arrival.was_known || arrival.highest.is_some() || recovers)
     }
 
     /// R1.
@@ -434,7 +436,7 @@ impl Election {
         self.last_seq += 1;
         let term = Term { generation: self.generation, seq: self.last_seq };
         self.place = Place::Live { window: id.clone(), term, claim, why };
-        self.vacated = false;
+        self.vacated = None;
         self.is_dirty = true;
         if let Some(seat) = self.seats.get_mut(id) {
             seat.follow_at = None;
@@ -445,7 +447,12 @@ impl Election {
 
     /// Nobody is live, and that is the user's wish.
     fn vacate(&mut self) {
-        self.vacated = true;
+        let ended = match &self.place {
+            Place::Live { term, .. } => Some(*term),
+            Place::Held { term, .. } => *term,
+            Place::Unclear { .. } | Place::Empty => None,
+        };
+        self.vacated = Some(ended.unwrap_or_default());
         self.empty();
     }
 

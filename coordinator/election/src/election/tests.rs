@@ -65,7 +65,7 @@ fn start(generation: u64) -> Start {
         settings: Settings::default(),
         previous: None,
         previous_is_dead: false,
-        vacated: false,
+        vacated: None,
     }
 }
 
@@ -223,7 +223,7 @@ impl World {
     fn restart_coordinator(&mut self, change: impl FnOnce(&mut Start)) -> &mut Self {
         let mut next = start(self.election.generation() + 1);
         next.previous = self.election.preferred().cloned();
-        next.vacated = self.election.is_vacated();
+        next.vacated = self.election.vacated();
         next.settings = self.election.settings().clone();
         next.is_trusted = !self.election.is_unsure();
         change(&mut next);

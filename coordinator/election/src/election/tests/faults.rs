@@ -264,7 +264,7 @@ fn an_awaited_window_is_written_down_until_its_place_is_given_away() {
     world.pass(5_000);
     assert_eq!(world.election.preferred().map(|preferred| preferred.window.clone()), Some(id("b")));
     world.stop("b");
-    assert_eq!((world.election.preferred(), world.election.is_vacated()), (None, true));
+    assert_eq!((world.election.preferred(), world.election.vacated()), (None, Some(term(1, 2))));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::*;
 
 /// Nothing is left of the file.
 fn lost(next: &mut Start) {
-    (next.previous, next.vacated) = (None, false);
+    (next.previous, next.vacated) = (None, None);
     (next.known, next.is_trusted) = (0, false);
 }
 

@@ -64,7 +64,7 @@ fn apply(world: &mut World, event: Event) {
             }
             world.restart_coordinator(|next| {
                 if !file {
-                    (next.previous, next.vacated, next.generation) = (None, false, 1);
+                    (next.previous, next.vacated, next.generation) = (None, None, 1);
                 }
             });
         }
@@ -266,6 +266,6 @@ proptest! {
         let roster = world.election.roster(world.now, 0);
         prop_assert!(roster.awaiting.is_none());
         let standby = roster.windows.values().any(|window| window.state == WindowState::Standby);
-        prop_assert!(!standby || roster.live.is_some() || world.election.is_vacated(), "{}", world.show());
+        prop_assert!(!standby || roster.live.is_some() || world.election.vacated().is_some(), "{}", world.show());
     }
 }
