@@ -6,7 +6,7 @@
 use crate::explain::Explanation;
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +16,7 @@ use baton_proto::start::Waiting;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Deserializer};
 
+use crate::files::write_new;
 use crate::folders;
 use crate::process::is_running;
 
@@ -392,14 +393,6 @@ pub fn random_hex() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
     Ok(hex(&bytes))
-}
-
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let flags = OFlags::NOFOLLOW.bits() as i32;
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 #[cfg(test)]

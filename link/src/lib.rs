@@ -25,6 +25,8 @@ pub mod api;
 pub mod blocking;
 pub mod connection;
 pub mod explain;
+#[cfg_attr(sim, path = "sim/files.rs")]
+mod files;
 pub mod find;
 pub mod folders;
 #[cfg(any(test, feature = "fuzzing"))]

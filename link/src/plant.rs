@@ -32,4 +32,6 @@ pub enum Plant {
     NoSuccessor,
     /// A window that lost its coordinator does not come back.
     NoReturn,
+    /// A coordinator whose state is lost makes a window live before the others have reported.
+    Trusting,
 }

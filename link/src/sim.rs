@@ -68,6 +68,7 @@ thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
     static CURRENT: Cell<u32> = const { Cell::new(0) };
     static IS_DYING: Cell<bool> = const { Cell::new(false) };
+    static IS_DISK_FULL: Cell<bool> = const { Cell::new(false) };
     static DICE: Cell<u64> = const { Cell::new(0) };
     static WEATHER: Cell<u64> = const { Cell::new(0) };
     static LATEST: Cell<u64> = const { Cell::new(0) };
@@ -111,6 +112,16 @@ pub fn set_dying(is_dying: bool) {
     IS_DYING.set(is_dying);
 }
 
+/// Whether files can be written now.
+pub(crate) fn is_disk_full() -> bool {
+    IS_DISK_FULL.get()
+}
+
+/// From now on files can be written, or not.
+pub fn set_disk_full(is_full: bool) {
+    IS_DISK_FULL.set(is_full);
+}
+
 /// What the processes of this machine throw.
 pub fn dice() -> u64 {
     throw(&DICE)
@@ -149,6 +160,11 @@ pub fn end_process(pid: u32) {
 
 pub(crate) fn start_of(pid: u32) -> Option<u64> {
     MACHINE.with_borrow(|machine| machine.processes.get(&pid).map(|process| process.start))
+}
+
+/// Whether a process is one of Baton's, and not a stranger.
+pub(crate) fn is_coordinator(pid: u32) -> bool {
+    MACHINE.with_borrow(|machine| machine.processes.get(&pid).is_some_and(|process| process.is_coordinator))
 }
 
 pub(crate) fn first_coordinator() -> Option<u32> {

@@ -24,6 +24,9 @@ pub(crate) struct Wish {
     /// Everything that happens in one world, with the product's log
     #[arg(long, conflicts_with = "seeds")]
     trace: bool,
+    /// Without these of what goes wrong, by their numbers from 0, as in `--without 1,3`
+    #[arg(long, value_name = "NUMBERS")]
+    without: Option<String>,
     /// With this fault in the product, which must be found
     #[arg(long)]
     plant: Option<String>,
@@ -46,6 +49,7 @@ pub(crate) fn sim(wish: &Wish) -> Result<()> {
     if wish.trace {
         sim.arg("--trace");
     }
+    sim.args(wish.without.iter().flat_map(|numbers| ["--without", numbers.as_str()]));
     sim.args(wish.plant.iter().flat_map(|name| ["--plant", name.as_str()]));
     shown("the simulation", &mut sim)
 }

@@ -438,6 +438,14 @@ pub fn is_taken(port: u16) -> bool {
     NET.with_borrow(|net| net.ports.contains_key(&port))
 }
 
+/// Who listens on a port: a process, or the holder, which is none here.
+pub(crate) fn owner(port: u16) -> Option<Option<u32>> {
+    let (door, is_kept) = NET.with_borrow(|net| {
+        Some((net.ports.get(&port).cloned()?, matches!(net.kept.get(&port), Some(Some(_)))))
+    })?;
+    Some((!is_kept).then(|| door.queue().pid))
+}
+
 /// Keeps a port when nobody listens there any more.
 pub fn keep(port: u16) {
     NET.with_borrow_mut(|net| net.kept.insert(port, None));

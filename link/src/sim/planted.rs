@@ -9,7 +9,7 @@ thread_local! {
 }
 
 /// All of them, by the names that a person types.
-pub const ALL: [(&str, Plant); 12] = [
+pub const ALL: [(&str, Plant); 13] = [
     ("no-lease", Plant::NoLease),
     ("same-generation", Plant::SameGeneration),
     ("unsaved", Plant::Unsaved),
@@ -22,6 +22,7 @@ pub const ALL: [(&str, Plant); 12] = [
     ("sessions-end", Plant::SessionsEnd),
     ("no-successor", Plant::NoSuccessor),
     ("no-return", Plant::NoReturn),
+    ("trusting", Plant::Trusting),
 ];
 
 /// Plants one from now on.

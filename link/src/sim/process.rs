@@ -66,7 +66,7 @@ pub fn port_owner(_port: u16) -> String {
     "another program".to_owned()
 }
 
-/// True when a process of ours listens on a port: there are no others.
+/// True when a coordinator listens on a port, or its holder does.
 pub fn is_own_listener(port: u16) -> bool {
-    crate::net::is_taken(port)
+    crate::net::owner(port).is_some_and(|owner| owner.is_none_or(sim::is_coordinator))
 }

@@ -66,6 +66,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "baton-agent-debug",
             "baton-agent-mcp",
             "baton-agent-tools",
+            "baton-bridge",
             "baton-daemon",
             "baton-election",
             "baton-link",

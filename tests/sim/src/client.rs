@@ -1,23 +1,26 @@
 //! AI clients: each calls a tool again and again and remembers what it was told. No call is ever repeated.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use baton_bridge::{Options, Stand};
+use baton_link::find::FindOptions;
 use baton_link::home::Home;
 use baton_link::net::TcpStream;
 use baton_link::sim;
 use baton_proto::discovery::Role;
-use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::time::sleep;
 
 use crate::parts::Verb;
-use crate::world::WINDOWS;
+use crate::world::{CLIENTS, WINDOWS};
 
 /// Of the older era.
 const SESSIONS: &str = "2025-11-25";
@@ -27,6 +30,8 @@ const STATELESS: &str = "2026-07-28";
 const PAUSE_MS: u64 = 900;
 /// Longest that a tool takes.
 const SLOW_MS: u64 = 2_500;
+/// Bytes that wait between a client and its `baton stdio`.
+const PIPE: usize = 64 * 1024;
 /// Before a client connects again.
 const AGAIN: Duration = Duration::from_millis(150);
 
@@ -71,38 +76,113 @@ pub(crate) fn note(answered: Answered) {
     ANSWERED.with_borrow_mut(|all| all.push(answered));
 }
 
+/// How a client reaches the coordinator, and which window it is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// By the URL that follows the live window.
+    Url,
+    /// By the URLs of the windows, by turns.
+    UrlOfWindow,
+    /// By `baton stdio`, in the folder of a window.
+    StdioIn(usize),
+    /// By `baton stdio`, started nowhere in particular.
+    Stdio,
+}
+
+/// Of each client: its way, and whether it is of the older era.
+const WAYS: [(Way, bool); CLIENTS] = [
+    (Way::Url, true),
+    (Way::Url, false),
+    (Way::UrlOfWindow, false),
+    (Way::StdioIn(1), true),
+    (Way::Stdio, false),
+];
+
+/// Whether a client is bound to windows, whichever is live.
+pub(crate) fn is_bound(client: usize) -> bool {
+    matches!(WAYS[client].0, Way::UrlOfWindow | Way::StdioIn(_))
+}
+
 struct Client {
     number: usize,
+    way: Way,
+    is_of_sessions: bool,
     port: u16,
     token: String,
     /// Of the older era, once it is opened.
     session: Option<String>,
     sender: Option<SendRequest<Full<Bytes>>>,
+    bridge: Option<Bridge>,
 }
 
-/// Calls for ever. The first is of the older era, the second of the newer one; the third is bound to one window after
-/// the other.
-pub(crate) async fn run(home: PathBuf, number: usize) {
+/// `baton stdio`, as its client sees it.
+struct Bridge {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    input: WriteHalf<DuplexStream>,
+}
+
+impl Bridge {
+    fn start(home: Home, folder: Option<&Path>) -> Self {
+        let (ours, theirs) = tokio::io::duplex(PIPE);
+        let (input, output) = tokio::io::split(theirs);
+        let stand = folder.and_then(Stand::of);
+        let options = Options { find: FindOptions::new(home), window: None, stand };
+        tokio::spawn(baton_bridge::run(options, input, output));
+        let (lines, input) = tokio::io::split(ours);
+        Self { lines: BufReader::new(lines).lines(), input }
+    }
+
+    async fn say(&mut self, message: &Value) -> Option<()> {
+        self.input.write_all(format!("{message}\n").as_bytes()).await.ok()
+    }
+
+    /// Says it, and waits for its answer; `None` when it has ended.
+    async fn ask(&mut self, message: &Value) -> Option<Value> {
+        self.say(message).await?;
+        loop {
+            let line = self.lines.next_line().await.ok()??;
+            let said: Value = serde_json::from_str(&line).ok()?;
+            if said["id"] == message["id"] {
+                return Some(said);
+            }
+        }
+    }
+}
+
+/// Calls for ever.
+pub(crate) async fn run(home: PathBuf, trees: [PathBuf; WINDOWS], number: usize) {
     let Ok(home) = Home::open(home) else { return };
-    let mut client = Client { number, port: 0, token: String::new(), session: None, sender: None };
+    let (way, is_of_sessions) = WAYS[number];
+    let mut client = Client {
+        number,
+        way,
+        is_of_sessions,
+        port: 0,
+        token: String::new(),
+        session: None,
+        sender: None,
+        bridge: None,
+    };
     let mut n_calls = 0;
     loop {
         sleep(Duration::from_millis(20 + sim::dice() % PAUSE_MS)).await;
-        client.port = home.expected_port(None);
-        let Ok(secret) = home.secret() else { continue };
-        client.token = secret.token(Role::Client { epoch: 0 }).expose().to_owned();
-        if client.is_of_sessions() && client.session.is_none() && client.initialize().await.is_none() {
+        if client.get_ready(&home, &trees).await.is_none() {
             sleep(AGAIN).await;
             continue;
         }
         let call = format!("c{number}-{n_calls}");
-        let bound = (number == 2).then_some(n_calls % WINDOWS);
+        let bound = match way {
+            Way::UrlOfWindow => Some(n_calls % WINDOWS),
+            Way::StdioIn(window) => Some(window),
+            Way::Url | Way::Stdio => None,
+        };
         n_calls += 1;
         let slow = if sim::dice() % 3 == 0 { sim::dice() % SLOW_MS } else { 0 };
         note(Answered::Sent { call: call.clone(), bound });
         let told = client.call(&call, bound, slow).await;
         if told == Told::Lost {
             client.sender = None;
+            client.bridge = None;
             sleep(AGAIN).await;
         }
         note(Answered::Told { call, told });
@@ -110,16 +190,42 @@ pub(crate) async fn run(home: PathBuf, number: usize) {
 }
 
 impl Client {
-    fn is_of_sessions(&self) -> bool {
-        self.number == 0
+    /// Has what a call takes.
+    async fn get_ready(&mut self, home: &Home, trees: &[PathBuf; WINDOWS]) -> Option<()> {
+        match self.way {
+            Way::Url | Way::UrlOfWindow => {
+                self.port = home.expected_port(None);
+                self.token = home.secret().ok()?.token(Role::Client { epoch: 0 }).expose().to_owned();
+                if self.is_of_sessions && self.session.is_none() {
+                    self.initialize().await?;
+                }
+            }
+            Way::Stdio | Way::StdioIn(_) if self.bridge.is_none() => {
+                let folder = match self.way {
+                    Way::StdioIn(window) => trees.get(window),
+                    _ => None,
+                };
+                let mut bridge = Bridge::start(home.clone(), folder.map(PathBuf::as_path));
+                if self.is_of_sessions {
+                    bridge.ask(&self.opening()).await?.get("result")?;
+                    bridge.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
+                }
+                self.bridge = Some(bridge);
+            }
+            Way::Stdio | Way::StdioIn(_) => {}
+        }
+        Some(())
+    }
+
+    fn opening(&self) -> Value {
+        let info = json!({ "name": format!("client-{}", self.number), "version": "1" });
+        let params = json!({ "protocolVersion": SESSIONS, "capabilities": {}, "clientInfo": info });
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })
     }
 
     /// Opens a session.
     async fn initialize(&mut self) -> Option<()> {
-        let info = json!({ "name": format!("client-{}", self.number), "version": "1" });
-        let params = json!({ "protocolVersion": SESSIONS, "capabilities": {}, "clientInfo": info });
-        let message = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
-        let request = self.request("/mcp", &message)?;
+        let request = self.request("/mcp", &self.opening())?;
         let response = self.send(request).await.ok()?;
         let session = response.headers().get("mcp-session-id")?.to_str().ok()?.to_owned();
         response.into_body().collect().await.ok()?;
@@ -131,7 +237,7 @@ impl Client {
         // One that only reads, or one that changes something.
         let tool = if slow > 0 { "lcp_get_outline" } else { "set_breakpoint" };
         let mut params = json!({ "name": tool, "arguments": { "call": call, "ms": slow } });
-        if !self.is_of_sessions() {
+        if !self.is_of_sessions {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": STATELESS,
                 "io.modelcontextprotocol/clientInfo": { "name": format!("client-{}", self.number), "version": "1" },
@@ -139,6 +245,10 @@ impl Client {
             });
         }
         let message = json!({ "jsonrpc": "2.0", "id": call, "method": "tools/call", "params": params });
+        if let Some(bridge) = &mut self.bridge {
+            let Some(said) = bridge.ask(&message).await else { return Told::Lost };
+            return self.told("stdio", &said);
+        }
         let path = bound.map_or("/mcp".to_owned(), |window| format!("/mcp/windows/w{window}"));
         let Some(mut request) = self.request(&path, &message) else { return Told::Lost };
         let headers = request.headers_mut();
@@ -200,6 +310,11 @@ impl Client {
             return Told::Unrun("503".to_owned());
         }
         let message: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
+        self.told(status.as_str(), &message)
+    }
+
+    /// What an answer means.
+    fn told(&mut self, status: &str, message: &Value) -> Told {
         let result = &message["result"];
         let content = &result["structuredContent"];
         if let Some(code) = message["error"]["code"].as_i64() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use baton_link::sim;
 
 use crate::parts::Verb;
+use crate::system;
 use crate::world::{CLIENTS, Kind, WINDOWS, World};
 
 /// Nothing goes wrong before: every window is there.
@@ -14,17 +15,33 @@ pub(crate) const QUIET: Duration = Duration::from_secs(28);
 /// Most that goes wrong.
 const MAX_FAULTS: u64 = 8;
 
+/// The lock of the coordinator, which ends within so long when it is gone.
+const LOCK: &str = "coordinator.lock";
+const LOCK_NOTICED: Duration = Duration::from_secs(4);
+
+/// Which window something happens to.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    Number(usize),
+    /// The one that is live then.
+    Live,
+}
+
 /// Something that goes wrong, or that the user does.
 #[derive(Clone, Debug)]
 enum Fault {
     KillCoordinator { lost: Vec<&'static str> },
     StopCoordinator(Duration),
-    KillWindow { window: usize, pause: Duration },
-    StopWindow { window: usize, time: Duration },
-    HoldWindow { window: usize, time: Duration },
+    KillWindow { window: Target, pause: Duration },
+    StopWindow { window: Target, time: Duration },
+    HoldWindow { window: Target, time: Duration },
     HoldClient { client: usize, time: Duration },
     LoseFiles(Vec<&'static str>),
-    Order { window: usize, verb: Verb },
+    TearFiles { names: Vec<&'static str>, is_emptied: bool },
+    FillDisk(Duration),
+    SetClock(i64),
+    Stranger { time: Duration, is_port_known: bool },
+    Order { window: Target, verb: Verb },
 }
 
 /// What is still to come.
@@ -32,10 +49,14 @@ pub(crate) struct Faults {
     to_come: Vec<(Duration, Fault)>,
     /// Processes that are stopped, until when.
     stopped: Vec<(Duration, u32)>,
+    full_until: Option<Duration>,
 }
 
 /// The dice of the plan: not those of the processes.
 struct Dice(u64);
+
+/// By how much somebody sets the wall clock, in seconds.
+const CLOCKS: [i64; 6] = [-31_536_000, -3_600, -5, 5, 3_600, 31_536_000];
 
 impl Dice {
     fn below(&mut self, n: u64) -> u64 {
@@ -48,8 +69,14 @@ impl Dice {
         Duration::from_millis(from_ms + self.below(to_ms - from_ms))
     }
 
-    fn window(&mut self) -> usize {
-        usize::try_from(self.below(WINDOWS as u64)).unwrap_or(0)
+    fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[usize::try_from(self.below(all.len() as u64)).unwrap_or(0)].clone()
+    }
+
+    /// The live one as often as any other: it is the one that matters.
+    fn window(&mut self) -> Target {
+        let number = usize::try_from(self.below(2 * WINDOWS as u64)).unwrap_or(0);
+        if number < WINDOWS { Target::Number(number) } else { Target::Live }
     }
 
     fn files(&mut self) -> Vec<&'static str> {
@@ -62,7 +89,7 @@ impl Dice {
 
     fn fault(&mut self) -> Fault {
         let window = self.window();
-        match self.below(16) {
+        match self.below(22) {
             0..=1 => Fault::KillCoordinator { lost: Vec::new() },
             2 => Fault::KillCoordinator { lost: self.files() },
             3 => Fault::StopCoordinator(self.time(200, 12_000)),
@@ -76,20 +103,57 @@ impl Dice {
             11 => Fault::LoseFiles(self.files()),
             12..=13 => Fault::Order { window, verb: Verb::Take },
             14 => Fault::Order { window, verb: Verb::Stop },
-            _ => Fault::Order { window, verb: Verb::Restart },
+            15 => Fault::Order { window, verb: Verb::Restart },
+            16 => Fault::TearFiles { names: self.files(), is_emptied: self.below(2) == 0 },
+            17..=18 => Fault::FillDisk(self.time(200, 8_000)),
+            19 => Fault::SetClock(self.one_of(&CLOCKS)),
+            20 => Fault::LoseFiles(vec![LOCK]),
+            _ => Fault::Stranger { time: self.time(500, 8_000), is_port_known: false },
+        }
+    }
+
+    /// What goes wrong at once, or one after the other: each with its time since the first.
+    fn story(&mut self) -> Vec<(Duration, Fault)> {
+        let kill = |lost: &[&'static str]| Fault::KillCoordinator { lost: lost.to_vec() };
+        let stop = Fault::Order { window: Target::Live, verb: Verb::Stop };
+        match self.below(12) {
+            // What the user wanted has to be known to a successor.
+            0 => vec![(Duration::ZERO, stop), (self.time(1_500, 4_000), kill(&[]))],
+            // Also when it could not be written at first.
+            1 => {
+                let full = self.time(500, 3_000);
+                let later = full + self.time(1_500, 4_000);
+                vec![(Duration::ZERO, Fault::FillDisk(full)), (self.time(100, 400), stop), (later, kill(&[]))]
+            }
+            // Nobody knows who was live, and by the clock it is before that.
+            2 => vec![
+                (Duration::ZERO, Fault::SetClock(self.one_of(&CLOCKS[..3]))),
+                (self.time(0, 500), kill(&["state.json", "discovery.json"])),
+            ],
+            _ => vec![(Duration::ZERO, self.fault())],
         }
     }
 }
 
+/// How many of what goes wrong in that world are thrown.
+pub(crate) fn n_of_seed(seed: u64, length: Duration) -> usize {
+    Faults::of_seed(seed, length, &[]).to_come.len()
+}
+
 impl Faults {
-    /// What goes wrong in a world of that length.
-    pub(crate) fn of_seed(seed: u64, length: Duration) -> Self {
+    /// What goes wrong in a world of that length, but for those of these numbers.
+    pub(crate) fn of_seed(seed: u64, length: Duration, without: &[usize]) -> Self {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0xfa17);
-        let latest = [0, 0, 5, 25][usize::try_from(dice.below(4)).unwrap_or(0)];
+        let latest = dice.one_of(&[0, 0, 5, 25]);
         sim::set_latest(Duration::from_millis(latest));
         let room = u64::try_from(length.saturating_sub(FIRST + QUIET).as_millis()).unwrap_or(0);
+        let end = FIRST + Duration::from_millis(room);
         let n_faults = if room == 0 { 0 } else { 1 + dice.below(MAX_FAULTS) };
         let mut to_come: Vec<(Duration, Fault)> = Vec::new();
+        if dice.below(8) == 0 {
+            let is_port_known = dice.below(2) == 0;
+            to_come.push((Duration::ZERO, Fault::Stranger { time: dice.time(500, 8_000), is_port_known }));
+        }
         let mut last = FIRST;
         for _ in 0..n_faults {
             // Often right after another one: that is where orders of events are.
@@ -97,11 +161,16 @@ impl Faults {
                 0 => last + dice.time(0, 700),
                 _ => FIRST + dice.time(0, room),
             };
-            last = at.min(FIRST + Duration::from_millis(room));
-            to_come.push((last, dice.fault()));
+            for (later, fault) in dice.story() {
+                last = (at + later).min(end);
+                to_come.push((last, fault));
+            }
         }
-        to_come.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-        Self { to_come, stopped: Vec::new() }
+        to_come.sort_by_key(|(at, _)| *at);
+        let kept = to_come.into_iter().enumerate().filter(|(number, _)| !without.contains(number));
+        let mut to_come: Vec<_> = kept.map(|(_, fault)| fault).collect();
+        to_come.reverse();
+        Self { to_come, stopped: Vec::new(), full_until: None }
     }
 
     /// Does what is due.
@@ -110,6 +179,11 @@ impl Faults {
             self.strike_one(world, fault);
         }
         let now = world.now;
+        if self.full_until.is_some_and(|until| until <= now) {
+            self.full_until = None;
+            sim::set_disk_full(false);
+            world.tell("there is space on the disk again");
+        }
         let (due, later) =
             std::mem::take(&mut self.stopped).into_iter().partition(|(until, _)| *until <= now);
         self.stopped = later;
@@ -127,7 +201,19 @@ impl Faults {
         }
     }
 
+    fn fill_disk(&mut self, world: &mut World, time: Duration) {
+        world.tell(&format!("the disk is full for {} ms", time.as_millis()));
+        let until = (world.now + time).max(self.full_until.unwrap_or_default());
+        self.full_until = Some(until);
+        sim::set_disk_full(true);
+        world.oracle.on_full_disk(until);
+    }
+
     fn strike_one(&mut self, world: &mut World, fault: Fault) {
+        let number = |world: &World, window: Target| match window {
+            Target::Number(number) => number,
+            Target::Live => world.oracle.live_window().unwrap_or(0),
+        };
         match fault {
             Fault::KillCoordinator { lost } => {
                 for pid in world.pids(Kind::Coordinator) {
@@ -141,6 +227,7 @@ impl Faults {
                 self.stop(world, ("the coordinator".to_owned(), Kind::Coordinator), time);
             }
             Fault::KillWindow { window, pause } => {
+                let window = number(world, window);
                 world.tell(&format!(
                     "window w{window} is killed; it starts again {} ms later",
                     pause.as_millis()
@@ -148,9 +235,11 @@ impl Faults {
                 world.kill_window(window, pause);
             }
             Fault::StopWindow { window, time } => {
+                let window = number(world, window);
                 self.stop(world, (format!("window w{window}"), Kind::Window(window)), time);
             }
             Fault::HoldWindow { window, time } => {
+                let window = number(world, window);
                 world.tell(&format!("what w{window} sends and is sent is held for {} ms", time.as_millis()));
                 world.pids(Kind::Window(window)).into_iter().for_each(|pid| sim::hold(pid, world.now + time));
                 world.oracle.on_window_suffers(world.now + time, window);
@@ -161,9 +250,24 @@ impl Faults {
             }
             Fault::LoseFiles(names) => {
                 world.oracle.on_coordinator_suffers(world.now, true);
+                if names.contains(&LOCK) {
+                    // Without it nothing is written any more.
+                    world.oracle.on_full_disk(world.now + LOCK_NOTICED);
+                }
                 names.into_iter().for_each(|name| world.lose(name));
             }
+            Fault::TearFiles { names, is_emptied } => {
+                world.oracle.on_coordinator_suffers(world.now, true);
+                names.into_iter().for_each(|name| world.tear(name, is_emptied));
+            }
+            Fault::FillDisk(time) => self.fill_disk(world, time),
+            Fault::SetClock(by) => {
+                world.tell(&format!("the wall clock is set, {by} s from where it was at first"));
+                system::set_wall(by);
+            }
+            Fault::Stranger { time, is_port_known } => world.start_stranger(time, is_port_known),
             Fault::Order { window, verb } => {
+                let window = number(world, window);
                 world.tell(&format!("the user orders: {verb:?} w{window}"));
                 world.order(window, verb);
             }

@@ -7,7 +7,7 @@ use baton_link::sim::Event;
 use baton_proto::control::FENCE_MS;
 use baton_proto::ids::Term;
 
-use crate::client::{Answered, Told};
+use crate::client::{Answered, Told, is_bound};
 use crate::faults::QUIET;
 use crate::parts::Verb;
 use crate::world::{CLIENTS, WINDOWS};
@@ -19,7 +19,7 @@ const FENCED_AFTER: Duration = Duration::from_millis(FENCE_MS + 200);
 /// A change of place may have its reason so long before: a window that was stopped is waited for, an order travels.
 const REASON_WITHIN: Duration = Duration::from_secs(20);
 /// What a coordinator knows is in its file after so long.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
+const WRITTEN_WITHIN: Duration = Duration::from_millis(1_200);
 /// In the last of the quiet time every call must have what it wants.
 const SETTLED: Duration = Duration::from_secs(10);
 
@@ -53,11 +53,17 @@ pub(crate) struct Oracle {
     suffered: BTreeMap<String, Duration>,
     /// When a process of a window last started.
     started: BTreeMap<String, Duration>,
+    /// When a window was last seen at work.
+    seen: BTreeMap<String, Duration>,
     taken: BTreeMap<String, Duration>,
     /// When the user last ordered that a window stop.
     stop_ordered: Option<Duration>,
+    /// When such an order was last carried out.
+    stop_carried_out: Option<Duration>,
     /// Since when nobody is to be live, because the user stopped who was.
     emptied: Option<Duration>,
+    /// Until when files cannot be written: what happens before is not known to a successor.
+    unwritable_until: Duration,
 }
 
 impl Oracle {
@@ -107,6 +113,9 @@ impl Oracle {
     /// An order of the user was carried out.
     fn on_ordered(&mut self, now: Duration, window: usize, verb: Verb) {
         self.tell(now, format!("the order is carried out: {verb:?} w{window}"));
+        if verb == Verb::Stop {
+            self.stop_carried_out = Some(now);
+        }
         let is_live = self.live.as_ref().is_some_and(|live| live.window == format!("w{window}"));
         if verb == Verb::Stop && is_live {
             self.emptied = Some(now);
@@ -116,10 +125,21 @@ impl Oracle {
     /// What a coordinator knew is lost, or may be.
     pub(crate) fn on_coordinator_suffers(&mut self, now: Duration, has_lost_files: bool) {
         // What the user wanted a moment ago is not written yet; what is lost is lost.
-        let is_new = self.emptied.is_some_and(|at| now.saturating_sub(at) < WRITTEN_WITHIN);
+        let could_write_since = self.emptied.map(|at| at.max(self.unwritable_until));
+        let is_new = could_write_since.is_some_and(|since| now.saturating_sub(since) < WRITTEN_WITHIN);
         if is_new || has_lost_files {
             self.emptied = None;
         }
+    }
+
+    /// Files cannot be written for so long.
+    pub(crate) fn on_full_disk(&mut self, until: Duration) {
+        self.unwritable_until = self.unwritable_until.max(until);
+    }
+
+    /// The window that is live, as far as is known.
+    pub(crate) fn live_window(&self) -> Option<usize> {
+        self.live.as_ref()?.window.strip_prefix('w')?.parse().ok()
     }
 
     /// Something happened in the product.
@@ -139,6 +159,7 @@ impl Oracle {
             self.violate(now, format!("term {term} is granted after {last}"));
         }
         self.check_reason(now, window);
+        self.seen.insert(window.to_owned(), now);
         self.granted.insert(term, (now, window.to_owned()));
         self.live = Some(Live { window: window.to_owned(), since: now });
     }
@@ -149,8 +170,12 @@ impl Oracle {
             at.is_some_and(|at| *at >= since || now.saturating_sub(*at) <= REASON_WITHIN)
         };
         if let Some(emptied) = self.emptied {
-            let is_taken = self.taken.values().any(|at| *at >= emptied);
-            let is_new = self.started.values().any(|at| *at >= emptied);
+            // Ordered after the stop was, which is carried out later.
+            let since = self.stop_ordered.unwrap_or(emptied).min(emptied);
+            let is_taken = self.taken.values().any(|at| *at >= since);
+            // Also one that was stopped before it came to a coordinator.
+            let is_unseen = self.seen.get(window).max(self.started.get(window)) == self.started.get(window);
+            let is_new = is_unseen || self.started.values().any(|at| *at >= emptied);
             if is_taken || is_new {
                 self.emptied = None;
             } else {
@@ -166,15 +191,19 @@ impl Oracle {
     }
 
     fn on_ran(&mut self, now: Duration, window: &str, call: &str, term: Option<Term>) {
+        self.seen.insert(window.to_owned(), now);
         let granted = term.and_then(|term| self.granted.get(&term).cloned());
         let known = self.calls.entry(call.to_owned()).or_default();
         known.ran.push((now, window.to_owned()));
-        let (is_bound, n_runs, ran) = (known.bound.is_some(), known.ran.len(), known.ran.clone());
+        let (bound, n_runs, ran) = (known.bound, known.ran.len(), known.ran.clone());
+        if let Some(bound) = bound.filter(|bound| format!("w{bound}") != window) {
+            self.violate(now, format!("{window} runs {call}, whose client is bound to w{bound}"));
+        }
         if n_runs > 1 {
             self.violate(now, format!("{call} runs {n_runs} times: {ran:?}"));
         }
         match (term, granted) {
-            (None, _) if !is_bound => self.violate(now, format!("{window} runs {call} for no term")),
+            (None, _) if bound.is_none() => self.violate(now, format!("{window} runs {call} for no term")),
             (None, _) => {}
             (Some(term), None) => {
                 self.violate(now, format!("{window} runs {call} for term {term}, which nobody granted"));
@@ -257,11 +286,11 @@ impl Oracle {
         for (name, call) in self.calls.iter().filter(|(_, call)| call.sent_at >= settled_at) {
             let is_done = matches!(call.told, Some(Told::Done(_)));
             let client = name[1..2].parse::<usize>().unwrap_or(0).min(CLIENTS - 1);
-            served[client] += usize::from(is_done);
+            // One that the user has stopped says so.
+            let is_off = matches!(&call.told, Some(Told::Unrun(why)) if why == "window_off");
+            served[client] += usize::from(is_done || (is_off && call.bound.is_some()));
             match call.bound {
                 Some(window) => {
-                    // One that the user has stopped says so.
-                    let is_off = matches!(&call.told, Some(Told::Unrun(why)) if why == "window_off");
                     reached[window].0 += usize::from(is_done || is_off);
                     reached[window].1 += usize::from(call.told.is_some());
                 }
@@ -271,9 +300,10 @@ impl Oracle {
         }
         // With nobody live, by wish, those who follow the live window have none.
         let last_grant = self.live.as_ref().map(|live| live.since);
-        let is_empty_by_wish = self.stop_ordered.is_some_and(|at| Some(at) >= last_grant);
+        let last_stop = self.stop_ordered.max(self.stop_carried_out);
+        let is_empty_by_wish = last_stop.is_some() && last_stop >= last_grant;
         for (client, n_served) in served.iter().enumerate() {
-            if *n_served == 0 && (client == CLIENTS - 1 || !is_empty_by_wish) {
+            if *n_served == 0 && (is_bound(client) || !is_empty_by_wish) {
                 self.violate(now, format!("all is quiet, and c{client} is not served: {refused:?}"));
             }
         }

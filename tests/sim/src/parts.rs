@@ -1,7 +1,9 @@
 //! What runs in a process: the product's own parts, put together as its programs do.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton_agent_base::workspace::Workspace;
 use baton_agent_debug::{Debugger, DebuggerOptions};
@@ -11,6 +13,7 @@ use baton_agent_tools::window::Window;
 use baton_daemon::daemon::{self, Options, RunError};
 use baton_link::find::{FindOptions, find};
 use baton_link::home::Home;
+use baton_link::net;
 use baton_proto::control::WindowKind;
 use baton_proto::ids::WindowId;
 pub(crate) use baton_proto::shim::Verb;
@@ -63,6 +66,19 @@ pub(crate) async fn window(home: PathBuf, folder: PathBuf, number: usize) {
     let membership = Membership::new(window, find, reporter, pulse, (listening, tokens));
     membership.run(CancellationToken::new()).await;
     closing.cancel();
+}
+
+/// A program that is none of ours: it has a port for a while, and never answers.
+pub(crate) async fn stranger(port: u16, time: Duration) {
+    let Ok(listener) = net::listen(Ipv4Addr::LOCALHOST.into(), port, 16) else { return };
+    let mut heard = Vec::new();
+    let listening = async {
+        while let Ok((stream, _)) = listener.accept().await {
+            heard.push(stream);
+        }
+    };
+    // It leaves when its time has come.
+    let _ = tokio::time::timeout(time, listening).await;
 }
 
 /// An order of the user, as the command line gives it.

@@ -8,12 +8,14 @@ use baton_agent_tools::CATALOGUE;
 use baton_link::plant;
 use baton_link::sim;
 
-use crate::faults::Faults;
+use crate::faults::{self, Faults};
 use crate::system;
 use crate::world::{self, World};
 
 /// Worlds at once.
 const AT_ONCE: usize = 2;
+/// Broken worlds that are shortened, of many.
+const TOLD: usize = 3;
 /// Lines of a story; with `--trace` there are all.
 const LINES: usize = 40;
 
@@ -24,6 +26,7 @@ baton-sim [--seed S] [--seeds N] [--seconds 60] [--plant FAULT] [--trace]
   --seeds N     so many worlds, two at once; ends with 1 when something is broken
   --for TIME    seeds until so many seconds have passed
   --seconds T   how long each world lasts (default 60)
+  --without A,B without these of what goes wrong, by their numbers from 0
   --plant NAME  with this fault in the product: it must be found
   --trace       everything that happens, with the product's log";
 
@@ -34,6 +37,7 @@ struct Wish {
     time: Option<Duration>,
     length: Duration,
     plant: Option<String>,
+    without: Vec<usize>,
     is_traced: bool,
 }
 
@@ -52,7 +56,15 @@ pub(crate) fn main() -> ExitCode {
 
 fn wish(arguments: impl Iterator<Item = String>) -> Result<Wish, String> {
     let length = Duration::from_secs(60);
-    let mut wish = Wish { seed: 1, n_seeds: None, time: None, length, plant: None, is_traced: false };
+    let mut wish = Wish {
+        seed: 1,
+        n_seeds: None,
+        time: None,
+        length,
+        plant: None,
+        without: Vec::new(),
+        is_traced: false,
+    };
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
@@ -62,6 +74,12 @@ fn wish(arguments: impl Iterator<Item = String>) -> Result<Wish, String> {
             "--seeds" => wish.n_seeds = Some(number(value()?)?),
             "--for" => wish.time = Some(Duration::from_secs(number(value()?)?)),
             "--seconds" => wish.length = Duration::from_secs(number(value()?)?),
+            "--without" => {
+                let text = value()?;
+                let numbers = text.split(',').map(|number| number.trim().parse());
+                let numbers = numbers.collect::<Result<_, _>>();
+                wish.without = numbers.map_err(|_| format!("{text} are not numbers"))?;
+            }
             "--plant" => wish.plant = Some(value()?),
             "--trace" => wish.is_traced = true,
             _ => return Err(format!("unknown argument {argument}")),
@@ -92,7 +110,7 @@ fn one(wish: &Wish) -> bool {
             return false;
         }
     };
-    let (seed, length) = (wish.seed, wish.length);
+    let (seed, length, without) = (wish.seed, wish.length, wish.without.clone());
     let planted = plant::ALL.iter().find(|(name, _)| Some(*name) == wish.plant.as_deref());
     // A thread of its own: the keys of its hash maps are thrown when it begins.
     let live = move || {
@@ -100,8 +118,9 @@ fn one(wish: &Wish) -> bool {
         planted.iter().for_each(|(_, fault)| plant::plant(*fault));
         sim::seed(seed);
         system::begin();
-        let mut faults = Faults::of_seed(seed, length);
+        let mut faults = Faults::of_seed(seed, length, &without);
         let mut world = World::new(folder);
+        faults.strike(&mut world);
         while world.now < length {
             world.step();
             faults.strike(&mut world);
@@ -131,17 +150,46 @@ fn one(wish: &Wish) -> bool {
     oracle.broken.is_empty()
 }
 
+/// Starts a world in a process of its own.
+fn start(wish: &Wish, seed: u64, without: &[usize]) -> std::io::Result<Child> {
+    #[expect(clippy::disallowed_methods, reason = "each world is a process of its own")]
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("--seed").arg(seed.to_string()).arg("--seconds").arg(wish.length.as_secs().to_string());
+    command.args(wish.plant.iter().flat_map(|name| ["--plant", name.as_str()]));
+    if !without.is_empty() {
+        command.arg("--without").arg(list(without));
+    }
+    command.stdout(Stdio::piped()).spawn()
+}
+
+fn list(numbers: &[usize]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    numbers.join(",")
+}
+
+/// Whether all held in a world, and what it printed.
+fn ended(child: Child) -> Option<(bool, String)> {
+    let output = child.wait_with_output().ok()?;
+    Some((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
+}
+
+/// What a world prints that is broken still when as much as possible of what goes wrong in it is left out; `None` when
+/// all of it is needed.
+fn shortened(wish: &Wish, seed: u64) -> Option<String> {
+    let mut without = Vec::new();
+    let mut story = None;
+    for number in 0..faults::n_of_seed(seed, wish.length) {
+        let fewer: Vec<usize> = without.iter().copied().chain([number]).collect();
+        if let Some((false, printed)) = start(wish, seed, &fewer).ok().and_then(ended) {
+            (without, story) = (fewer, Some(printed));
+        }
+    }
+    story.map(|story| format!("shortened by --without {}:\n{story}", list(&without)))
+}
+
 /// Many worlds, each in a process of its own; true when all holds in all of them.
 fn many(wish: &Wish) -> bool {
     let began = Instant::now();
-    let Ok(program) = std::env::current_exe() else { return false };
-    let start = |seed: u64| {
-        #[expect(clippy::disallowed_methods, reason = "each world is a process of its own")]
-        let mut command = Command::new(&program);
-        command.arg("--seed").arg(seed.to_string()).arg("--seconds").arg(wish.length.as_secs().to_string());
-        command.args(wish.plant.iter().flat_map(|name| ["--plant", name.as_str()]));
-        command.stdout(Stdio::piped()).spawn()
-    };
     let is_over = |seed: u64| {
         wish.n_seeds.is_some_and(|n_seeds| seed >= wish.seed + n_seeds)
             || wish.time.is_some_and(|time| began.elapsed() >= time)
@@ -151,7 +199,7 @@ fn many(wish: &Wish) -> bool {
     let mut n_worlds = 0;
     while !running.is_empty() || !is_over(seed) {
         while running.len() < AT_ONCE && !is_over(seed) {
-            match start(seed) {
+            match start(wish, seed, &[]) {
                 Ok(child) => running.push((seed, child)),
                 Err(error) => {
                     println!("cannot start a world: {error}");
@@ -162,9 +210,11 @@ fn many(wish: &Wish) -> bool {
         }
         let (seed, child) = running.remove(0);
         n_worlds += 1;
-        let Ok(output) = child.wait_with_output() else { return false };
-        if !output.status.success() {
-            println!("{}", String::from_utf8_lossy(&output.stdout).trim_end());
+        let Some((is_fine, output)) = ended(child) else { return false };
+        if !is_fine {
+            let is_told = failed.len() < TOLD;
+            let shorter = is_told.then(|| shortened(wish, seed)).flatten();
+            println!("{}", shorter.unwrap_or(output).trim_end());
             failed.push(seed);
         }
     }

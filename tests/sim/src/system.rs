@@ -16,6 +16,8 @@ const UP: Duration = Duration::from_secs(1_000);
 
 thread_local! {
     static IS_ON: Cell<bool> = const { Cell::new(false) };
+    /// By how much somebody has set the wall clock, in seconds.
+    static WALL_SET: Cell<i64> = const { Cell::new(0) };
 }
 
 /// From now on this thread has the clock and the randomness of the simulation.
@@ -26,6 +28,11 @@ pub(crate) fn begin() {
 /// The clock of the system again.
 pub(crate) fn end() {
     IS_ON.set(false);
+}
+
+/// Sets the wall clock, by so many seconds from where it would be.
+pub(crate) fn set_wall(by: i64) {
+    WALL_SET.set(by);
 }
 
 /// Replaces `clock_gettime(2)`.
@@ -41,11 +48,11 @@ pub(crate) unsafe extern "C" fn clock_gettime(
         // SAFETY: passed on as it came.
         return unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) } as libc::c_int;
     }
-    let since = if clock == libc::CLOCK_REALTIME { WALL } else { UP };
+    let (since, set) = if clock == libc::CLOCK_REALTIME { (WALL, WALL_SET.get()) } else { (UP, 0) };
     let now = since + sim::now();
     // SAFETY: the caller gives a place for the answer.
     unsafe {
-        (*time).tv_sec = now.as_secs() as libc::time_t;
+        (*time).tv_sec = now.as_secs() as libc::time_t + set;
         (*time).tv_nsec = libc::c_long::from(now.subsec_nanos() as i32);
     }
     0

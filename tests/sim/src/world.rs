@@ -1,9 +1,11 @@
 //! Processes and time: each process has a runtime of its own with a clock that stands still, and gets its turn in every
 //! step. To kill one is to drop its runtime; to stop one is to give it no turn.
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use baton_link::home::{DEFAULT_PORT, Home};
 use baton_link::net;
 use baton_link::sim::{self, Event, Wish};
 use baton_proto::start::Handshake;
@@ -19,8 +21,8 @@ use crate::parts;
 pub(crate) const STEP: Duration = Duration::from_millis(2);
 /// Windows of a world.
 pub(crate) const WINDOWS: usize = 3;
-/// Clients of a world: one of each era that follows the live window, one that is bound to a window by turns.
-pub(crate) const CLIENTS: usize = 3;
+/// Clients of a world, see [`client`].
+pub(crate) const CLIENTS: usize = 5;
 
 /// What a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +31,7 @@ pub(crate) enum Kind {
     Window(usize),
     Client(usize),
     User,
+    Stranger,
 }
 
 struct Process {
@@ -70,7 +73,8 @@ impl World {
             world.start_window(window);
         }
         for number in 0..CLIENTS {
-            world.start(Kind::Client(number), |home| client::run(home, number));
+            let trees = std::array::from_fn(|window| world.tree(window));
+            world.start(Kind::Client(number), |home| client::run(home, trees, number));
         }
         world
     }
@@ -78,6 +82,11 @@ impl World {
     /// The state folder.
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.join("state")
+    }
+
+    /// The folder of a window.
+    fn tree(&self, window: usize) -> PathBuf {
+        self.folder.join(format!("tree-{window}"))
     }
 
     fn start<F>(&mut self, kind: Kind, main: impl FnOnce(PathBuf) -> F) -> u32
@@ -97,10 +106,23 @@ impl World {
     }
 
     pub(crate) fn start_window(&mut self, window: usize) {
-        let folder = self.folder.join(format!("tree-{window}"));
+        let folder = self.tree(window);
         let pid = self.start(Kind::Window(window), |home| parts::window(home, folder, window));
         self.oracle.on_window_starts(self.now, window);
         self.tell(&format!("window w{window} starts (process {pid})"));
+    }
+
+    /// A program that is none of ours takes the coordinators' port, where it is free.
+    pub(crate) fn start_stranger(&mut self, time: Duration, is_port_known: bool) {
+        if is_port_known && let Ok(home) = Home::open(self.home()) {
+            let state = format!("{{\"generation\":1,\"port\":{DEFAULT_PORT}}}");
+            let is_left = home.replace("state.json", state.as_bytes()).is_ok();
+            self.tell(if is_left { "there was a coordinator before" } else { "nothing is known of before" });
+        }
+        if self.pids(Kind::Stranger).is_empty() {
+            let pid = self.start(Kind::Stranger, |_| parts::stranger(DEFAULT_PORT, time));
+            self.tell(&format!("a stranger wants port {DEFAULT_PORT} (process {pid})"));
+        }
     }
 
     fn start_coordinator(
@@ -167,9 +189,13 @@ impl World {
             if panicked {
                 self.oracle.violate(self.now, format!("{} panicked", name(kind)));
             }
-            if let Kind::Window(window) = kind {
-                self.oracle.on_window_ends(self.now, window);
-                self.again.push((self.now + Duration::from_millis(100), window));
+            match kind {
+                Kind::Window(window) => {
+                    self.oracle.on_window_ends(self.now, window);
+                    self.again.push((self.now + Duration::from_millis(100), window));
+                }
+                Kind::Coordinator => self.oracle.on_coordinator_suffers(self.now, false),
+                Kind::Client(_) | Kind::User | Kind::Stranger => {}
             }
         }
     }
@@ -251,6 +277,21 @@ impl World {
         self.tell(&format!("{name} {what}"));
     }
 
+    /// Leaves of a file of the state folder what a machine without power may leave: half of it, or nothing in it, and
+    /// half of what was to replace it.
+    pub(crate) fn tear(&mut self, name: &str, is_emptied: bool) {
+        let path = self.home().join(name);
+        let Ok(bytes) = std::fs::read(&path) else {
+            return self.tell(&format!("{name} was not there to tear"));
+        };
+        let left = if is_emptied { 0 } else { bytes.len() / 2 };
+        let opened = OpenOptions::new().write(true).open(&path);
+        let torn = opened.and_then(|file| file.set_len(left as u64));
+        let beside = std::fs::write(self.home().join(format!("{name}.0.tmp")), &bytes[..bytes.len() / 2]);
+        let what = if torn.and(beside).is_ok() { "is torn" } else { "could not be torn" };
+        self.tell(&format!("{name} {what}: {left} bytes are left"));
+    }
+
     /// Ends everything.
     pub(crate) fn end(mut self) -> (Oracle, PathBuf) {
         while let Some(pid) = self.processes.last().map(|process| process.pid) {
@@ -267,6 +308,7 @@ pub(crate) fn name(kind: Kind) -> String {
         Kind::Window(window) => format!("window w{window}"),
         Kind::Client(client) => format!("client c{client}"),
         Kind::User => "the user".to_owned(),
+        Kind::Stranger => "the stranger".to_owned(),
     }
 }
 
@@ -280,7 +322,8 @@ pub(crate) fn folder(seed: u64) -> std::io::Result<PathBuf> {
         _ => {}
     }
     for window in 0..WINDOWS {
-        std::fs::create_dir_all(folder.join(format!("tree-{window}")))?;
+        // Each is a tree of its own.
+        std::fs::create_dir_all(folder.join(format!("tree-{window}/.git")))?;
     }
     Ok(folder)
 }
