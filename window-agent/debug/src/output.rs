@@ -1,5 +1,6 @@
 //! CORE: what a program printed, bounded whatever it prints: where, in which order, and who was told how much of it.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::types::OutputTail;
@@ -211,18 +212,35 @@ impl OutputLog {
     }
 }
 
-/// The last `max_len` bytes of a text without the stacks of JavaScript and Java, from a whole line on.
+/// The last `max_len` bytes of a text without the stacks of JavaScript, Java and Python, from a whole line on; of an
+/// endless line both ends.
 pub(crate) fn last_words(text: &str, max_len: usize) -> String {
-    let is_frame =
-        |line: &&str| line.starts_with(char::is_whitespace) && line.trim_start().starts_with("at ");
+    const TRACEBACK: &str = "Traceback (most recent call last):";
+    let mut is_in_traceback = false;
+    let mut is_frame = |line: &&str| {
+        let is_indented = line.starts_with(char::is_whitespace);
+        is_in_traceback = *line == TRACEBACK || (is_in_traceback && is_indented);
+        is_in_traceback || (is_indented && line.trim_start().starts_with("at "))
+    };
     // js-debug tells a failure once more with it.
     let text = text.split_once("\n  _cause: {").map_or(text, |(before, _)| before);
-    let words: Vec<&str> = text.lines().filter(|line| !is_frame(line)).collect();
+    let words: Vec<_> = text.lines().filter(|line| !is_frame(line)).map(both_ends).collect();
     let words = words.join("\n");
     let words = words.trim();
     let cut = words.len().saturating_sub(max_len);
     let words = &words[words.ceil_char_boundary(cut)..];
     if cut == 0 { words.to_owned() } else { words[start_of_line(words)..].to_owned() }
+}
+
+/// A line as it is, or its beginning and its end.
+fn both_ends(line: &str) -> Cow<'_, str> {
+    const BEGINNING: usize = 200;
+    const END: usize = 80;
+    if line.len() <= BEGINNING + END {
+        return Cow::Borrowed(line);
+    }
+    let (beginning, end) = (line.floor_char_boundary(BEGINNING), line.ceil_char_boundary(line.len() - END));
+    Cow::Owned(format!("{} ... {}", &line[..beginning], &line[end..]))
 }
 
 fn push_entry(entries: &mut Vec<OutputEntry>, category: Category, text: &str) {
@@ -252,6 +270,15 @@ mod tests {
         assert_eq!(last_words(text, 400), "boot\nError: Can't find \"nodez\"");
         assert_eq!(last_words(text, 28), "Error: Can't find \"nodez\"");
         assert_eq!(last_words("one endless line", 4), "line");
+        let traceback = "gdb: no\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n    ^^^\nOSError: no\n";
+        assert_eq!(last_words(traceback, 400), "gdb: no\nOSError: no");
+        let endless = format!("Error: {} ended with 1.", "é".repeat(1_000));
+        let told = last_words(&endless, 400);
+        assert!(
+            told.starts_with("Error: é") && told.contains(" ... ") && told.ends_with("ended with 1."),
+            "{told}"
+        );
+        assert!(told.len() < 300, "{told}");
     }
 
     fn flood() -> OutputLog {
