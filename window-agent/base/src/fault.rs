@@ -79,6 +79,7 @@ pub enum Kind {
     StartFailed,
     StdinFull,
     SymbolNotFound,
+    TaskFailed,
     TextNotFound,
     Timeout,
     TooManySessions,

@@ -104,10 +104,14 @@ pub fn name_of(entry: &Object) -> Option<&str> {
     entry.get("name").and_then(Value::as_str).filter(|name| !name.is_empty())
 }
 
-/// The names a compound consists of; VS Code also writes them as `{"name", "folder"}`.
-pub fn parts_of(compound: &Object) -> Vec<&str> {
-    fn name(part: &Value) -> Option<&str> {
-        part.as_str().or_else(|| name_of(part.as_object()?))
+/// The configurations a compound consists of: `Run`, or of one folder among several `Run (app)`.
+pub fn parts_of(compound: &Object) -> Vec<String> {
+    fn name(part: &Value) -> Option<String> {
+        if let Some(name) = part.as_str() {
+            return Some(name.to_owned());
+        }
+        let name = name_of(part.as_object()?)?;
+        Some(part["folder"].as_str().map_or(name.to_owned(), |folder| format!("{name} ({folder})")))
     }
     let Some(Value::Array(parts)) = compound.get("configurations") else { return Vec::new() };
     parts.iter().filter_map(name).collect()

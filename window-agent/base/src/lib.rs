@@ -10,6 +10,7 @@
 //! | [`wire`] | CORE: values of a protocol as types |
 //! | [`names`] | CORE: which names are like one that does not exist |
 //! | [`paths`], [`launch_config`] | CORE: what a path or a configuration means |
+//! | [`tasks`] | CORE: what is run for a task of tasks.json |
 //! | [`workspace`], [`walk`] | the window's folders on disk: files, launch.json, settings |
 //! | [`trees`] | which tree of sources a path is of: a window's own, or another one inside of it |
 //! | [`process`] | the only file that spawns children |
@@ -29,6 +30,7 @@ pub mod pipe;
 pub mod process;
 pub mod rustup;
 pub mod shim;
+pub mod tasks;
 pub mod trees;
 pub mod walk;
 pub mod wire;

@@ -283,6 +283,11 @@ impl OwnedProcess {
     pub async fn wait(&mut self) {
         let _ = self.child.wait().await;
     }
+
+    /// Waits for its end, and gives its exit code; `None` when it has none.
+    pub async fn code(&mut self) -> Option<i32> {
+        self.child.wait().await.ok()?.code()
+    }
 }
 
 impl Drop for OwnedProcess {

@@ -12,6 +12,7 @@ use crate::launch_config::{self, LaunchFile, LaunchProblem, env_file};
 use crate::names;
 use crate::object::Object;
 use crate::paths::{self, Fit, Given, Remote};
+use crate::tasks::{self, Step, Surroundings};
 use crate::trees::Trees;
 use crate::walk::walk;
 
@@ -51,6 +52,28 @@ pub struct Configurations {
     pub notes: Vec<String>,
     /// The folders that the indices mean.
     folders: Vec<Folder>,
+}
+
+/// A configuration of launch.json that can be started.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Its fields; all variables are resolved.
+    pub configuration: Object,
+    /// What is worth knowing about it.
+    pub notes: Vec<String>,
+    /// What is run before, in this order.
+    pub steps: Vec<Step>,
+    /// Whether it is started even if one of these fails.
+    pub goes_on: bool,
+}
+
+/// Configurations that are started together.
+#[derive(Clone, Debug)]
+pub struct Compound {
+    /// Their names, as [`Workspace::configuration`] takes them.
+    pub parts: Vec<String>,
+    /// What is run before the first, and is worth knowing.
+    pub before: Prepared,
 }
 
 impl Workspace {
@@ -284,17 +307,37 @@ impl Workspace {
             .hint(format!("Create it, for example with: {EXAMPLE}"))
     }
 
-    /// The configuration of that name, with all variables resolved; and what is worth knowing about it.
-    pub async fn configuration(
-        &self,
-        name: &str,
-        file: Option<PathBuf>,
-    ) -> Result<(Object, Vec<String>), Fault> {
+    /// The configuration of that name, with all variables resolved.
+    pub async fn configuration(&self, name: &str, file: Option<PathBuf>) -> Result<Prepared, Fault> {
         let (workspace, name) = (self.clone(), name.to_owned());
         run_blocking(move || {
             let all = workspace.read_configurations()?;
             let (folder_idx, raw) = workspace.choose(&all, &name)?;
             workspace.prepare(&all.folders[folder_idx], raw, file.as_deref())
+        })
+        .await
+    }
+
+    /// The compound of that name; `None` when there is none.
+    pub async fn compound(&self, name: &str, file: Option<PathBuf>) -> Result<Option<Compound>, Fault> {
+        let (workspace, name) = (self.clone(), name.to_owned());
+        run_blocking(move || {
+            let all = workspace.read_configurations()?;
+            let is_meant = |entry: &Object| launch_config::name_of(entry) == Some(&name);
+            let has_one = all.configurations.iter().any(|(_, entry)| is_meant(entry));
+            let Some((folder_idx, compound)) = all.compounds.iter().find(|(_, entry)| is_meant(entry)) else {
+                return Ok(None);
+            };
+            if has_one {
+                return Ok(None);
+            }
+            let task = compound.get("preLaunchTask").cloned().unwrap_or_default();
+            let only_task = Object::from_iter([("preLaunchTask".to_owned(), task)]);
+            let mut before = workspace.prepare(&all.folders[*folder_idx], only_task, file.as_deref())?;
+            if compound.get("stopAll").and_then(Value::as_bool) == Some(true) {
+                before.notes.push("stopAll: when one ends, the others run on; terminate each.".to_owned());
+            }
+            Ok(Some(Compound { parts: launch_config::parts_of(compound), before }))
         })
         .await
     }
@@ -350,12 +393,7 @@ impl Workspace {
         }
     }
 
-    fn prepare(
-        &self,
-        folder: &Folder,
-        raw: Object,
-        file: Option<&Path>,
-    ) -> Result<(Object, Vec<String>), Fault> {
+    fn prepare(&self, folder: &Folder, raw: Object, file: Option<&Path>) -> Result<Prepared, Fault> {
         let settings = read_settings(&folder.path);
         let environment = |name: &str| std::env::var(name).ok();
         let variables = Variables {
@@ -366,22 +404,50 @@ impl Workspace {
             environment: &environment,
             setting: &|name| dotted(&settings, name),
         };
-        let raw = launch_config::for_platform(raw, std::env::consts::OS);
-        let mut resolved = launch_config::variables::resolve(&raw, &variables).map_err(variable_error)?;
+        let mut raw = launch_config::for_platform(raw, std::env::consts::OS);
         let mut notes = Vec::new();
-        for field in ["preLaunchTask", "postDebugTask"] {
-            if let Some(task) = resolved.remove(field) {
-                notes.push(format!("{field} {task} was not run: a window without an editor runs no tasks."));
-            }
+        if let Some(task) = raw.remove("postDebugTask") {
+            notes.push(format!("postDebugTask {task} will not be run: a window without an editor cannot."));
         }
-        merge_env_file(&mut resolved, folder, &environment, &mut notes)?;
-        Ok((resolved, notes))
+        let steps = match raw.remove("preLaunchTask").filter(|task| !task.is_null()) {
+            Some(task) => steps_of(&task, &variables).unwrap_or_else(|why| {
+                notes.push(format!("preLaunchTask {task} was not run: {why}."));
+                Vec::new()
+            }),
+            None => Vec::new(),
+        };
+        let mut configuration =
+            launch_config::variables::resolve(&raw, &variables).map_err(variable_error)?;
+        merge_env_file(&mut configuration, folder, &environment, &mut notes)?;
+        let goes_on = dotted(&settings, "debug.onTaskErrors") == Some("debugAnyway".into());
+        Ok(Prepared { configuration, notes, steps, goes_on })
     }
 }
 
 fn named(path: PathBuf) -> Folder {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     Folder { name: name.unwrap_or_default(), path }
+}
+
+/// What is run for a task; else why it is not.
+fn steps_of(task: &Value, variables: &Variables<'_>) -> Result<Vec<Step>, String> {
+    let path = variables.folder.path.join(".vscode/tasks.json");
+    let text = read_text(&path).map_err(|fault| fault.message)?;
+    let file = launch_config::parse_jsonc(text.as_deref().unwrap_or("{}"))
+        .map_err(|problem| format!("{} is broken: {problem}", path.display()))?;
+    let chosen = tasks::chosen(&file, task, std::env::consts::OS).map_err(|problem| problem.to_string())?;
+    let around = Surroundings {
+        folder: &variables.folder.path,
+        shell: (variables.environment)("SHELL"),
+        is_there: &|path| path.exists(),
+    };
+    let mut steps = Vec::new();
+    for task in chosen {
+        let resolved = launch_config::variables::resolve(&tasks::fields(&task), variables);
+        let resolved = resolved.map_err(|problem| problem.to_string())?;
+        steps.extend(tasks::step(&task, &resolved, &around).map_err(|problem| problem.to_string())?);
+    }
+    Ok(steps)
 }
 
 /// Puts what stands in the file `envFile` under what stands in `env`.

@@ -10,4 +10,5 @@ mod names;
 mod native;
 mod quick;
 mod redact;
+mod tasks;
 mod tokens;

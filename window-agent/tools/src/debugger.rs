@@ -191,7 +191,8 @@ async fn get_breakpoints(window: &Window, caller: &Caller) -> Result<Object, Fau
 async fn start_debugging(window: &Window, arguments: Object, caller: Caller) -> Result<Object, Fault> {
     let arguments: schemas::Start = typed(arguments)?;
     let name = &arguments.configuration_name;
-    let (start, notes) = programs::configured(window, name, arguments.file.as_deref()).await?;
+    let tasks = Some(wait(arguments.timeout, caller.cancelled.clone()));
+    let (start, notes) = programs::configured(window, name, arguments.file.as_deref(), tasks).await?;
     let start = Start { no_debug: arguments.no_debug.unwrap_or(false), owner: caller.id, ..start };
     let waited =
         window.debugger.start(start, wait(arguments.timeout, caller.cancelled)).await.map_err(fault::told)?;

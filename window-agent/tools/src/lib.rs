@@ -10,6 +10,7 @@
 //! | [`calls`] | the calls that run |
 //! | [`whose`], [`claims`] | which debug session a client means |
 //! | `outside` | files that are another window's |
+//! | `programs`, `tasks` | what a client starts, and what is run before it |
 //! | [`definition`], [`arguments`], [`answer`] | a tool, what it is given, what it answers |
 //! | [`debug`], [`quick`], [`lcp`], [`debugger`], [`code`] | one module for each toolset |
 
@@ -29,6 +30,7 @@ pub mod quick;
 mod redact;
 mod stepping;
 mod steps;
+mod tasks;
 pub mod whose;
 pub mod window;
 pub(crate) mod words;

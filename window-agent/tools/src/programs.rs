@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::outside;
+use crate::tasks;
 use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config;
 use baton_agent_base::object::Object;
 use baton_agent_base::paths::Given;
+use baton_agent_base::workspace::Prepared;
+use baton_agent_debug::Wait;
 use baton_agent_debug::types::triggers::TriggerBreakpoint;
 use baton_agent_debug::types::{Breakpoint, Phase, SessionId, Start};
 
@@ -121,10 +124,12 @@ pub(super) async fn added(window: &Window, fields: Option<&Object>) -> Result<Ob
 }
 
 /// What a configuration of launch.json starts, and notes about it. `file` stands for the file that is open in an editor.
+/// Its tasks are run within `tasks`, or not at all; an editor runs them itself.
 pub(super) async fn configured(
     window: &Window,
     name: &str,
     file: Option<&str>,
+    tasks: Option<Wait>,
 ) -> Result<(Start, Vec<String>), Fault> {
     let file = match file {
         Some(file) => Some(outside::file(window, file).await?),
@@ -136,11 +141,42 @@ pub(super) async fn configured(
         let (folder, configuration) = window.workspace().written_configuration(name).await?;
         (Some(folder), configuration, Vec::new())
     } else {
-        let (configuration, notes) = window.workspace().configuration(name, file).await?;
-        (None, configuration, notes)
+        let mut prepared = window.workspace().configuration(name, file).await?;
+        run_tasks(&mut prepared, tasks).await?;
+        (None, prepared.configuration, prepared.notes)
     };
     let name = launch_config::name_of(&configuration).unwrap_or(name).to_owned();
     Ok((Start { configuration, name, folder, left_to_editor, ..Start::default() }, notes))
+}
+
+/// The parts of a compound of launch.json, and notes about it; `None` when it is none. Its task is run; an editor starts
+/// compounds itself.
+pub(super) async fn compound(
+    window: &Window,
+    name: &str,
+    file: Option<&str>,
+    tasks: Option<Wait>,
+) -> Result<Option<(Vec<String>, Vec<String>)>, Fault> {
+    if window.debugger.has_editor() {
+        return Ok(None);
+    }
+    let file = match file {
+        Some(file) => Some(outside::file(window, file).await?),
+        None => None,
+    };
+    let Some(mut compound) = window.workspace().compound(name, file).await? else { return Ok(None) };
+    run_tasks(&mut compound.before, tasks).await?;
+    Ok(Some((compound.parts, compound.before.notes)))
+}
+
+/// Runs what is to be run before, when there is `wait` for it.
+async fn run_tasks(prepared: &mut Prepared, wait: Option<Wait>) -> Result<(), Fault> {
+    let Some(wait) = wait else { return Ok(()) };
+    match tasks::run(&prepared.steps, wait).await {
+        Err(fault) if prepared.goes_on => prepared.notes.push(fault.message),
+        ran => ran?,
+    }
+    Ok(())
 }
 
 /// The program that a client names: in `cwd`, else as any file of the window. A folder can be one (Go's packages).

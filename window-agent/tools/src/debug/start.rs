@@ -18,18 +18,25 @@ use baton_agent_debug::types::{Phase, SessionId, Start, Waited};
 /// A session that no action is about for so long is ended.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 
+/// What to do about a task that fails.
+const SKIP_TASKS: &str =
+    "Fix what it says, or launch with `arguments` {\"preLaunchTask\": null} to debug what is there.";
+
+/// How long it is waited for the first stop of a part of a compound before the next one is started.
+const BETWEEN_PARTS: Duration = Duration::from_secs(1);
+
+fn or_without_tasks(fault: Fault) -> Fault {
+    match fault.kind {
+        Kind::TaskFailed => fault.hint(SKIP_TASKS),
+        _ => fault,
+    }
+}
+
 impl Call<'_> {
     pub(super) async fn launch(&self) -> Result<Reply, Fault> {
         let arguments = &self.arguments;
         if let Some(name) = given(&arguments.configuration) {
-            let (mut start, notes) =
-                programs::configured(self.window, &name, given(&arguments.file).as_deref()).await?;
-            start.configuration.extend(programs::added(self.window, arguments.arguments.as_ref()).await?);
-            let mut reply = self.begin(start, arguments.first_wait(false)).await?;
-            for note in notes {
-                reply.text.push_str(&format!("\n{note}"));
-            }
-            return Ok(reply);
+            return self.launch_named(&name).await;
         }
         let cwd = match given(&arguments.cwd) {
             Some(cwd) => Some(programs::folder(self.window, &cwd).await?),
@@ -58,6 +65,61 @@ impl Call<'_> {
             terminal: arguments.stdin.is_some(),
         });
         self.begin_wish(wish, arguments.first_wait(stop_on_entry)).await
+    }
+
+    /// Starts a configuration of launch.json, or all parts of a compound, one after the other.
+    async fn launch_named(&self, name: &str) -> Result<Reply, Fault> {
+        let mut added = programs::added(self.window, self.arguments.arguments.as_ref()).await?;
+        let is_none = |task: &Value| task.is_null() || task == "";
+        let has_tasks = !added.get("preLaunchTask").is_some_and(is_none);
+        // An editor is told so in the configuration.
+        if !has_tasks && !self.window.debugger.has_editor() {
+            added.remove("preLaunchTask");
+        }
+        let file = given(&self.arguments.file);
+        let tasks = || has_tasks.then(|| self.wait());
+        let compound = programs::compound(self.window, name, file.as_deref(), tasks()).await;
+        let compound = compound.map_err(or_without_tasks)?;
+        let (parts, mut notes) = compound.unwrap_or_else(|| (vec![name.to_owned()], Vec::new()));
+        let mut begun: Vec<Reply> = Vec::new();
+        for (idx, part) in parts.iter().enumerate() {
+            let is_last = idx + 1 == parts.len();
+            let first = if is_last { self.arguments.first_wait(false) } else { BETWEEN_PARTS };
+            let started = async {
+                let configured = programs::configured(self.window, part, file.as_deref(), tasks()).await;
+                let (mut start, more) = configured.map_err(or_without_tasks)?;
+                start.configuration.extend(added.clone());
+                notes.extend(more);
+                self.begin(start, first).await
+            };
+            match started.await {
+                Ok(reply) => begun.push(reply),
+                Err(fault) if begun.is_empty() => return Err(fault),
+                Err(mut fault) => {
+                    self.end(&begun).await;
+                    fault.message =
+                        format!("{part:?} did not start, the others were ended. {}", fault.message);
+                    return Err(fault);
+                }
+            }
+        }
+        let texts: Vec<&str> = begun.iter().map(|reply| reply.text.as_str()).collect();
+        let text = texts.into_iter().chain(notes.iter().map(String::as_str)).collect::<Vec<_>>().join("\n");
+        let Some(last) = begun.pop() else {
+            return Err(Fault::new(Kind::Compound, format!("The compound {name:?} has no configurations.")));
+        };
+        Ok(Reply { text, ..last })
+    }
+
+    /// Ends sessions that have begun.
+    async fn end(&self, begun: &[Reply]) {
+        for reply in begun {
+            let id = reply.details.get("snapshot").and_then(|snapshot| snapshot["id"].as_str());
+            if let Some(id) = id {
+                // One that has ended by itself is no problem.
+                let _ = self.window.debugger.stop(Some(&SessionId(id.to_owned()))).await;
+            }
+        }
     }
 
     /// Whether anything was set that will stop a program.
