@@ -63,7 +63,7 @@ pub(super) fn end(completed: &Completed, folders: &[PathBuf]) -> String {
 fn alike(all: &[Breakpoint]) -> Vec<(&Breakpoint, Vec<u32>)> {
     let mut groups: Vec<(&Breakpoint, Vec<u32>)> = Vec::new();
     for breakpoint in all {
-        let why = |of: &Breakpoint| why_never_hit(of).replace(&of.line.to_string(), "");
+        let why = |of: &Breakpoint| without_number(&why_never_hit(of), of.line);
         let is_alike = |(first, _): &&mut (&Breakpoint, Vec<u32>)| {
             first.path == breakpoint.path && why(first) == why(breakpoint)
         };
@@ -73,6 +73,18 @@ fn alike(all: &[Breakpoint]) -> Vec<(&Breakpoint, Vec<u32>)> {
         }
     }
     groups
+}
+
+/// A sentence without that number; `13` is not 3.
+fn without_number(text: &str, number: u32) -> String {
+    let number = number.to_string();
+    let is_other = |piece: &&str| *piece != number;
+    let pieces = text.split_inclusive(|c: char| !c.is_ascii_digit());
+    let pieces = pieces.flat_map(|piece| {
+        let end = piece.trim_end_matches(|c: char| !c.is_ascii_digit()).len();
+        [&piece[..end], &piece[end..]]
+    });
+    pieces.filter(is_other).collect()
 }
 
 /// `line 3`, `lines 3, 4 and 5`.
@@ -214,6 +226,15 @@ mod tests {
             note: note.map(str::to_owned),
         };
         expected.assert_eq(&end(&completed, &["/w".into()]));
+    }
+
+    #[test]
+    fn a_number_is_left_out_as_a_whole() {
+        assert_eq!(
+            without_number("Moved from 3 to line 13, not 33: 3", 3),
+            "Moved from  to line 13, not 33: "
+        );
+        assert_eq!(without_number("", 3), "");
     }
 
     #[test]

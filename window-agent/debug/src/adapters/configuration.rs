@@ -1,12 +1,24 @@
-//! What every configuration is checked for, whichever adapter serves it.
+//! What every configuration is checked for, and completed by, whichever adapter serves it.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use crate::adapters::adapter::Adapter;
 use crate::dap::configuration::Configuration;
 use crate::error::DebugError;
 use crate::session::plan::StartKind;
+
+/// Adds what an adapter's own entry says of fields that are not given.
+pub(super) fn add_defaults(adapter: &Adapter, kind: StartKind, arguments: &mut Map<String, Value>) {
+    let defaults = match kind {
+        StartKind::Launch => &adapter.launch,
+        StartKind::Attach => &adapter.attach,
+    };
+    for (name, value) in defaults {
+        arguments.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+}
 
 /// Whether it launches or attaches.
 pub(super) fn request_kind(configuration: &Map<String, Value>) -> Result<StartKind, DebugError> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::adapters::adapter::Adapter;
-use crate::adapters::configuration::{bad, check_paths, request_kind};
+use crate::adapters::configuration::{add_defaults, bad, check_paths, request_kind};
 use crate::dap::configuration::{Configuration, Connect};
 use crate::error::DebugError;
 use crate::host::reach::{Host, Plan, Reach};
@@ -49,10 +49,7 @@ pub(crate) fn plan(
             }
         },
     };
-    let defaults = if kind == StartKind::Launch { &adapter.launch } else { &adapter.attach };
-    for (name, value) in defaults {
-        arguments.entry(name.clone()).or_insert_with(|| value.clone());
-    }
+    add_defaults(adapter, kind, &mut arguments);
     if start.no_debug {
         arguments.insert("noDebug".to_owned(), Value::Bool(true));
     }

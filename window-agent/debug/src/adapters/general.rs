@@ -8,7 +8,7 @@ use baton_link::scratch;
 use serde_json::{Map, Value, json};
 
 use crate::adapters::adapter::{Adapter, Dialect, Transport};
-use crate::adapters::configuration::{bad, check_paths, request_kind};
+use crate::adapters::configuration::{add_defaults, bad, check_paths, request_kind};
 use crate::adapters::shelf::{self, Found};
 use crate::adapters::table::Table;
 use crate::adapters::wish::Wish;
@@ -91,13 +91,12 @@ pub(crate) fn configure(
 
 /// What suits a client's session of an adapter suits it in the editor, where that has the adapter itself.
 fn suit_editor(adapter: &Adapter, wish: &Wish, configuration: &mut Map<String, Value>) {
-    let defaults = match (adapter.dialect, wish) {
-        (Dialect::JsDebug | Dialect::Debugpy, Wish::Launch(_)) => &adapter.launch,
-        (Dialect::JsDebug | Dialect::Debugpy, Wish::Attach(_)) => &adapter.attach,
-        _ => &Map::new(),
-    };
-    for (name, value) in defaults {
-        configuration.entry(name.clone()).or_insert_with(|| value.clone());
+    if matches!(adapter.dialect, Dialect::JsDebug | Dialect::Debugpy) {
+        let kind = match wish {
+            Wish::Launch(_) => StartKind::Launch,
+            Wish::Attach(_) => StartKind::Attach,
+        };
+        add_defaults(adapter, kind, configuration);
     }
     // js-debug's extension looks a process up by a text.
     if let (Dialect::JsDebug, Some(pid)) = (adapter.dialect, configuration.get_mut("processId")) {
@@ -138,10 +137,7 @@ pub(crate) fn plan(
     arguments.insert("type".to_owned(), json!(adapter.types[0]));
     let stops_at_entry = take_entry_wish(&mut arguments) && !start.no_debug;
     rename(adapter, &mut arguments);
-    let defaults = if kind == StartKind::Launch { &adapter.launch } else { &adapter.attach };
-    for (name, value) in defaults {
-        arguments.entry(name.clone()).or_insert_with(|| value.clone());
-    }
+    add_defaults(adapter, kind, &mut arguments);
     let is_rust = kind == StartKind::Launch && adapter.executables && rust::is_rust(&arguments);
     let formatters = if is_rust { rust::formatters(&arguments, options) } else { None };
     if is_rust {

@@ -45,7 +45,7 @@ pub(crate) enum Asked {
 }
 
 /// What adapters call a stop at the beginning.
-const PLAIN_REASONS: [&str; 6] = ["breakpoint", "function breakpoint", "step", "pause", "goto", "entry"];
+const ENTRY_REASONS: [&str; 6] = ["breakpoint", "function breakpoint", "step", "pause", "goto", "entry"];
 
 /// Which threads are stopped.
 #[derive(Clone, Debug, Default)]
@@ -155,7 +155,7 @@ impl Session {
         match asked {
             Asked::Pause if !hits && (is_stop_signal || reason == "step") => Some("pause"),
             Asked::Start { stops_at_entry: true }
-                if !hits && (is_stop_signal || PLAIN_REASONS.contains(&reason)) =>
+                if !hits && (is_stop_signal || ENTRY_REASONS.contains(&reason)) =>
             {
                 Some("entry")
             }
