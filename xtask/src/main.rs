@@ -32,6 +32,7 @@ mod sweep;
 mod task;
 mod windows;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -108,6 +109,8 @@ enum Task {
     Sweep {
         /// Its mark
         run: String,
+        /// Its folder for temporary files, which is removed
+        folder: PathBuf,
     },
 }
 
@@ -129,8 +132,8 @@ fn main() -> ExitCode {
         Task::Bench { names } => task::bench(&names).map(|()| true),
         Task::Dist { target } => windows::dist(target.as_deref()).map(|()| true),
         Task::Setup => task::setup().map(|()| true),
-        Task::Sweep { run } => {
-            sweep::wait_and_sweep(&run);
+        Task::Sweep { run, folder } => {
+            sweep::wait_and_sweep(&run, &folder);
             Ok(true)
         }
     };

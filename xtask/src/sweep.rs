@@ -1,10 +1,13 @@
 //! Ends what a run of the tests has started, however the run ends: a test that a Ctrl-C or a kill cuts off cannot do it
 //! itself, and coordinators, windows and browsers are made to outlive who started them.
 //!
-//! Everything that is started carries a mark in its environment. A process beside the task waits for the task's end, and
-//! then kills whatever still carries the mark. Only Linux tells the environment of a process.
+//! Everything that is started carries a mark in its environment, and has one folder for temporary files. A process beside
+//! the task waits for the task's end, then kills whatever still carries the mark, and removes the folder: editors and
+//! debuggers leave sockets and folders even when they end by themselves. Only Linux tells the environment of a process.
 
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -21,12 +24,20 @@ pub(crate) const WORD: &str = "sweep";
 const ROUNDS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(100);
 
-static RUN: OnceLock<String> = OnceLock::new();
+/// Anybody's programs write there, as in any folder for temporary files.
+const EVERYBODYS: u32 = 0o1777;
+
+struct Run {
+    mark: String,
+    folder: PathBuf,
+}
+
+static RUN: OnceLock<Run> = OnceLock::new();
 
 /// Puts the mark of this run on a program, once there is one.
 pub(crate) fn mark(command: &mut Command) {
     if let Some(run) = RUN.get() {
-        command.env(MARK, run);
+        command.env(MARK, &run.mark).env("TMPDIR", &run.folder);
     }
 }
 
@@ -39,18 +50,28 @@ pub(crate) struct Sweeper {
 impl Sweeper {
     /// From here on all that is started belongs to this run.
     pub(crate) fn start() -> Result<Self> {
-        let program = std::env::current_exe().context("this program is not found")?;
-        let run = RUN.get_or_init(|| format!("{}-{}", std::process::id(), started()));
-        Self::start_for(&program, run)
-    }
-
-    fn start_for(program: &std::path::Path, run: &str) -> Result<Self> {
         use std::os::unix::process::CommandExt as _;
+        let program = std::env::current_exe().context("this program is not found")?;
+        let run = Run { mark: format!("{}-{}", std::process::id(), started()), folder: folder()? };
+        let run = RUN.get_or_init(|| run);
         let mut waiting = run::unmarked(program);
         // A Ctrl-C is for the group of the task.
-        waiting.arg(WORD).arg(run).stdin(Stdio::piped()).process_group(0);
+        waiting.arg(WORD).arg(&run.mark).arg(&run.folder).stdin(Stdio::piped()).process_group(0);
         Ok(Self { _waiting: waiting.spawn().context("the process that cleans up cannot be started")? })
     }
+}
+
+/// A new folder for temporary files. Its name is short: the paths of sockets below it are.
+fn folder() -> Result<PathBuf> {
+    let folder = std::env::temp_dir().join(format!("xt-{}", std::process::id()));
+    let make = || {
+        // One of a run of the same process id, which was ended together with what cleans up.
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder)?;
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(EVERYBODYS))
+    };
+    make().with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+    Ok(folder)
 }
 
 /// Nanoseconds since 1970: no two runs of one process id have the same.
@@ -58,11 +79,13 @@ fn started() -> u128 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos())
 }
 
-/// Waits for the end of standard input, and kills what carries the mark.
-pub(crate) fn wait_and_sweep(run: &str) {
+/// Waits for the end of standard input, kills what carries the mark, and removes its folder.
+pub(crate) fn wait_and_sweep(run: &str, folder: &Path) {
     // The rest of it is of no interest; an error is an end as well.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     sweep(run);
+    // What has been removed already is no problem.
+    let _ = std::fs::remove_dir_all(folder);
 }
 
 fn sweep(run: &str) {

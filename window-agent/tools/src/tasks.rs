@@ -43,6 +43,10 @@ async fn run_one(step: &Step) -> Result<(), Fault> {
         cwd: Some(step.cwd.clone()),
         env: step.env.iter().map(set).collect(),
     };
+    // The system says the same of it as of a program that is missing.
+    if !step.cwd.is_dir() {
+        return Err(failed(step, &format!("runs in {}, which is no folder", step.cwd.display()), ""));
+    }
     let cannot = |error: std::io::Error| failed(step, &format!("cannot run `{}`: {error}", step.program), "");
     let mut process = OwnedProcess::spawn(&program, MARK).map_err(cannot)?;
     let Some((stdin, stdout, stderr)) = process.take_streams() else { return Ok(()) };
@@ -72,7 +76,7 @@ async fn run_one(step: &Step) -> Result<(), Fault> {
 
 fn failed(step: &Step, how: &str, printed: &str) -> Fault {
     let printed = if printed.is_empty() { String::new() } else { format!("\n{printed}") };
-    Fault::new(Kind::TaskFailed, format!("The task `{}` {how}; nothing was started.{printed}", step.label))
+    Fault::new(Kind::TaskFailed, format!("The task `{}` {how}.{printed}", step.label))
         .hint("Fix what it says, and start again.")
 }
 

@@ -47,7 +47,7 @@ pub(super) fn prepare<'a>(
             }
             Some(other) => {
                 let install = select::install_hint(other);
-                format!("One under {} has: {install} Or {INSTEAD}.", other.name)
+                format!("{} gives it one, but is not installed. {install} Else {INSTEAD}.", other.name)
             }
             None => format!("Start it without `stdin`, and {INSTEAD}."),
         };

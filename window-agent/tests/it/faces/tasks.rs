@@ -50,16 +50,34 @@ async fn a_task_that_fails_starts_nothing_unless_it_is_left_out() {
     {
         assert!(refused.text.contains(part), "{part}: {}", refused.text);
     }
+    let sessions = desk.debug("sessions", json!({})).await;
+    assert_eq!(sessions.text.matches("main").count(), 1, "the first alone: {}", sessions.text);
     let skip = json!({ "configuration": "Run", "arguments": { "preLaunchTask": null } });
     let ran = desk.debug("launch", skip).await;
     assert!(ran.text.contains("built by the task"), "{}", ran.text);
     std::fs::write(desk.path(".vscode/settings.json"), r#"{"debug.onTaskErrors": "debugAnyway"}"#).unwrap();
     let ran = desk.debug("launch", json!({ "configuration": "Run" })).await;
     assert!(
-        ran.text.contains("built by the task") && ran.text.contains("exited with code 1"),
+        ran.text.contains("built by the task")
+            && ran.text.contains("exited with code 1")
+            && !ran.text.contains("nothing was started"),
         "{}",
         ran.text
     );
+}
+
+#[tokio::test]
+async fn a_task_whose_folder_or_program_is_missing_says_which() {
+    let desk = desk(json!([
+        { "label": "build", "type": "process", "command": "cc", "options": { "cwd": "${workspaceFolder}/gone" } },
+    ]))
+    .await;
+    let refused = desk.debug_refused("launch", json!({ "configuration": "Run" })).await;
+    assert!(refused.text.contains("/gone, which is no folder"), "{}", refused.text);
+    let missing = json!([{ "label": "build", "type": "process", "command": "no-such-compiler" }]);
+    std::fs::write(desk.path(".vscode/tasks.json"), json!({ "tasks": missing }).to_string()).unwrap();
+    let refused = desk.debug_refused("launch", json!({ "configuration": "Run" })).await;
+    assert!(refused.text.contains("cannot run `no-such-compiler`: No such file"), "{}", refused.text);
 }
 
 #[tokio::test]
@@ -128,4 +146,18 @@ async fn a_compound_of_which_a_part_does_not_start_leaves_nothing() {
     assert!(refused.text.contains("\"bad\" did not start, the others were ended."), "{}", refused.text);
     let sessions = desk.debug("sessions", json!({})).await;
     assert!(!sessions.text.contains("running"), "{}", sessions.text);
+}
+
+#[tokio::test]
+async fn a_compound_reads_nothing_for_it_has_no_one_program() {
+    let desk = pair().await;
+    let both = json!({ "configuration": "Both", "stdin": "Ada" });
+    let refused = desk.debug_refused("launch", both).await;
+    assert!(
+        refused.text.contains("`stdin` is for one program, and the compound \"Both\" starts 2."),
+        "{}",
+        refused.text
+    );
+    let sessions = desk.debug("sessions", json!({})).await;
+    assert!(sessions.text.contains("No debug sessions."), "{}", sessions.text);
 }

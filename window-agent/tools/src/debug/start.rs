@@ -32,6 +32,11 @@ fn or_without_tasks(fault: Fault) -> Fault {
     }
 }
 
+fn for_one(compound: &str, n_parts: usize) -> Fault {
+    let why = format!("`stdin` is for one program, and the compound {compound:?} starts {n_parts}.");
+    Fault::new(Kind::InvalidArguments, why).hint("Launch the part that reads by its own name.")
+}
+
 impl Call<'_> {
     pub(super) async fn launch(&self) -> Result<Reply, Fault> {
         let arguments = &self.arguments;
@@ -81,6 +86,9 @@ impl Call<'_> {
         let compound = programs::compound(self.window, name, file.as_deref(), tasks()).await;
         let compound = compound.map_err(or_without_tasks)?;
         let (parts, mut notes) = compound.unwrap_or_else(|| (vec![name.to_owned()], Vec::new()));
+        if parts.len() > 1 && self.arguments.stdin.is_some() {
+            return Err(for_one(name, parts.len()));
+        }
         let mut begun: Vec<Reply> = Vec::new();
         for (idx, part) in parts.iter().enumerate() {
             let is_last = idx + 1 == parts.len();
