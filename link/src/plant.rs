@@ -32,6 +32,12 @@ pub enum Plant {
     NoSuccessor,
     /// A window that lost its coordinator does not come back.
     NoReturn,
+    /// A client hears nothing of a change of its window before something is done in the new one.
+    Unrefused,
+    /// An answer does not say that it is another window's than the one before.
+    Untold,
+    /// A client whose own window cannot be called is answered by the live one.
+    Stray,
     /// A coordinator whose state is lost makes a window live before the others have reported.
     Trusting,
 }

@@ -5,6 +5,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use baton_proto::ids::{Term, WindowId};
@@ -41,6 +44,8 @@ pub enum Wish {
         port: Option<u16>,
         /// The port that the starter remembers.
         fallback_port: Option<u16>,
+        /// The socket with what a predecessor leaves it, and where its process id is to be told.
+        inheritance: Option<(OwnedFd, Arc<AtomicU32>)>,
         /// Is told how the start went.
         said: oneshot::Sender<Handshake>,
     },

@@ -4,7 +4,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -59,6 +59,13 @@ pub fn listen(home: &Home, name: &str) -> io::Result<UnixListener> {
         return Err(error);
     }
     Ok(socket.into())
+}
+
+/// The listener that a predecessor leaves. The kernel tells whoever connects which process listens: from now on it is
+/// this one.
+pub fn adopt(left: OwnedFd) -> io::Result<UnixListener> {
+    rustix::net::listen(&left, i32::try_from(BACKLOG).unwrap_or(i32::MAX))?;
+    Ok(left.into())
 }
 
 /// Connects to the socket of that name.

@@ -23,10 +23,14 @@ pub(crate) struct Runner {
     variables: Vec<(&'static str, std::ffi::OsString)>,
     /// Tests that are ignored, and no others.
     runs_ignored: bool,
+    /// Beside what others run, it takes the time that they leave.
+    is_modest: bool,
 }
 
 /// What a person's `cargo test` builds.
 pub(crate) const USUAL_TARGETS: [&str; 4] = ["--workspace", "--lib", "--bins", "--tests"];
+/// Those of the simulation.
+pub(crate) const SIM_TARGETS: [&str; 3] = ["--workspace", "--test", "worlds"];
 /// The adapters' tests are no part of it, and cargo forgets a target that is named beside `--tests`.
 pub(crate) const ADAPTERS_TARGETS: [&str; 3] = ["--workspace", "--test", "adapters"];
 
@@ -34,7 +38,14 @@ impl Runner {
     /// One for the workspace at `root`; installs nextest if there is none.
     pub(crate) fn new(root: &Path, targets: &'static [&'static str], cache: &Path) -> Result<Self> {
         let program = find(cache)?;
-        Ok(Self { root: root.to_owned(), program, targets, variables: Vec::new(), runs_ignored: false })
+        Ok(Self {
+            root: root.to_owned(),
+            program,
+            targets,
+            variables: Vec::new(),
+            runs_ignored: false,
+            is_modest: false,
+        })
     }
 
     /// Tests see this variable.
@@ -48,8 +59,19 @@ impl Runner {
         Self { runs_ignored: true, ..self }
     }
 
+    /// Takes the time that others leave.
+    pub(crate) fn modest(self) -> Self {
+        Self { is_modest: true, ..self }
+    }
+
     fn command(&self, verb: &str) -> Command {
-        let mut nextest = command(&self.program);
+        let mut nextest = if self.is_modest {
+            let mut nice = command("nice");
+            nice.args(["-n", "19"]).arg(&self.program);
+            nice
+        } else {
+            command(&self.program)
+        };
         nextest.current_dir(&self.root).args(["nextest", verb]).args(self.targets);
         nextest.envs(self.variables.iter().cloned());
         nextest

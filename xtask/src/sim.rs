@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::run::{command, root, say, shown};
-use crate::task::cargo;
+use crate::task::{built, cargo};
 
 /// What a person asked for.
 #[derive(clap::Args)]
@@ -61,13 +61,18 @@ pub(crate) fn explore(time: Duration, seed: u32, arguments: &[String]) -> Result
     shown("the simulation", &mut sim)
 }
 
-/// Builds into a folder of its own: every crate of ours that touches the system is another one there.
+/// The program, built.
 fn program() -> Result<Command> {
     say("building the simulation");
-    let folder = root().join("target/sim");
     let mut cargo = cargo(&["build", "--package", "baton-sim", "--profile", "sim"]);
-    cargo.arg("--target-dir").arg(&folder).env("RUSTFLAGS", "--cfg sim");
-    shown("cargo build", &mut cargo)?;
-    let built: PathBuf = folder.join("sim/baton-sim");
-    Ok(command(built))
+    shown("cargo build", cargo.env(WRAPPER, wrapper()))?;
+    Ok(command(built("sim", "baton-sim")?))
+}
+
+/// The variable by which cargo builds our own crates with `--cfg sim`.
+pub(crate) const WRAPPER: &str = "RUSTC_WORKSPACE_WRAPPER";
+
+/// Its value. Crates that are not ours are those of any other build.
+pub(crate) fn wrapper() -> PathBuf {
+    root().join("xtask/rustc-sim")
 }

@@ -8,11 +8,11 @@ use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 
 use crate::install::{self, DEBUGPY};
-use crate::nextest::{ADAPTERS_TARGETS, Runner, USUAL_TARGETS};
+use crate::nextest::{ADAPTERS_TARGETS, Runner, SIM_TARGETS, USUAL_TARGETS};
 use crate::report::{Case, Failure, Outcome, keep_logs, summary};
 use crate::run::{cache, command, root, say};
 use crate::sweep::Sweeper;
-use crate::{adapters, task, windows};
+use crate::{adapters, sim, task, windows};
 
 /// A part of `cargo xtask test`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -29,13 +29,23 @@ pub(crate) enum Suite {
     Conformance,
     /// Every debug adapter.
     Adapters,
+    /// Worlds of the simulation.
+    Sim,
     /// Real VS Code windows in Chromium.
     Windows,
 }
 
 impl Suite {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Check, Self::Unit, Self::It, Self::Clients, Self::Conformance, Self::Adapters, Self::Windows];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Check,
+        Self::Unit,
+        Self::It,
+        Self::Clients,
+        Self::Conformance,
+        Self::Adapters,
+        Self::Sim,
+        Self::Windows,
+    ];
 
     /// As the command line takes it.
     pub(crate) fn name(self) -> &'static str {
@@ -46,6 +56,7 @@ impl Suite {
             Self::Clients => "clients",
             Self::Conformance => "conformance",
             Self::Adapters => "adapters",
+            Self::Sim => "sim",
             Self::Windows => "windows",
         }
     }
@@ -56,6 +67,7 @@ impl Suite {
             "baton-tests::it" => Self::It,
             "baton-tests::clients" => Self::Clients,
             "baton-tests::conformance" => Self::Conformance,
+            "baton-sim::worlds" => Self::Sim,
             binary if binary.ends_with("::adapters") => Self::Adapters,
             _ => Self::Unit,
         }
@@ -65,13 +77,14 @@ impl Suite {
     fn filter(self) -> Option<&'static str> {
         match self {
             Self::Unit => Some(
-                "not (binary(adapters) | binary_id(baton-tests::it) | binary_id(baton-tests::clients) \
+                "not (binary(adapters) | binary(worlds) | binary_id(baton-tests::it) | binary_id(baton-tests::clients) \
                  | binary_id(baton-tests::conformance))",
             ),
             Self::It => Some("binary_id(baton-tests::it)"),
             Self::Clients => Some("binary_id(baton-tests::clients)"),
             Self::Conformance => Some("binary_id(baton-tests::conformance)"),
             Self::Adapters => Some("binary(adapters)"),
+            Self::Sim => Some("binary(worlds)"),
             Self::Check | Self::Windows => None,
         }
     }
@@ -107,7 +120,7 @@ pub(crate) fn test(wish: &Wish) -> Result<bool> {
     let mut cases = prepare(&chosen)?;
     chosen.ensure_known()?;
     let runners = Runners::new()?;
-    let filter = chosen.filter(|suite| suite != Suite::Adapters);
+    let filter = chosen.filter(|suite| !matches!(suite, Suite::Adapters | Suite::Sim));
     if let Some(filter) = filter {
         say("running the tests");
         cases.extend(runners.usual.run(&filter)?);
@@ -117,10 +130,18 @@ pub(crate) fn test(wish: &Wish) -> Result<bool> {
         say("running the tests of the debug adapters");
         cases.extend(runners.adapters.run(&filter)?);
     }
-    if chosen.wants(Suite::Windows) {
-        // Not beside the others: what takes a browser and three extension hosts takes the machine.
-        cases.extend(windows::test(&chosen.words)?);
-    }
+    // The windows' tests wait more than they compute, but not beside the others: what takes a browser and three extension
+    // hosts takes the machine.
+    let (worlds, of_windows) = std::thread::scope(|scope| {
+        let filter = chosen.filter(|suite| suite == Suite::Sim);
+        let sim = &runners.sim;
+        let worlds = filter.map(|filter| scope.spawn(move || sim.run(&filter)));
+        let of_windows = chosen.wants(Suite::Windows).then(|| windows::test(&chosen.words));
+        let worlds = worlds.map(|worlds| worlds.join().unwrap_or_else(|_| bail!("the simulation panicked")));
+        (worlds, of_windows)
+    });
+    cases.extend(worlds.transpose()?.unwrap_or_default());
+    cases.extend(of_windows.transpose()?.unwrap_or_default());
     again(&runners, &mut cases);
     if chosen.words.is_empty() {
         let none: Vec<Case> = chosen.suites.iter().filter_map(|suite| empty(*suite, &cases)).collect();
@@ -145,16 +166,22 @@ fn empty(suite: Suite, cases: &[Case]) -> Option<Case> {
 struct Runners {
     usual: Runner,
     adapters: Runner,
+    sim: Runner,
 }
 
 impl Runners {
     fn new() -> Result<Self> {
-        Ok(Self { usual: runner()?, adapters: runner_of(&ADAPTERS_TARGETS)? })
+        let sim = runner_of(&SIM_TARGETS)?.with(sim::WRAPPER, sim::wrapper()).modest();
+        Ok(Self { usual: runner()?, adapters: runner_of(&ADAPTERS_TARGETS)?, sim })
     }
 
     /// The one that has the tests of this suite.
     fn of(&self, suite: Suite) -> &Runner {
-        if suite == Suite::Adapters { &self.adapters } else { &self.usual }
+        match suite {
+            Suite::Adapters => &self.adapters,
+            Suite::Sim => &self.sim,
+            _ => &self.usual,
+        }
     }
 }
 
@@ -202,7 +229,11 @@ impl Chosen {
                 // A name alone: where it is known without a build, and otherwise in the runner's suites.
                 let is_window =
                     words.iter().all(|word| !windows::matching(word).unwrap_or_default().is_empty());
-                suites.retain(|suite| (*suite == Suite::Windows) == is_window && *suite != Suite::Check);
+                // The simulation is built for itself: its tests are meant when it is named.
+                suites.retain(|suite| match suite {
+                    Suite::Check | Suite::Sim => false,
+                    suite => (*suite == Suite::Windows) == is_window,
+                });
             }
         }
         if let Some(unknown) = words.iter().find(|word| *word == "quick") {
@@ -238,12 +269,16 @@ impl Chosen {
         }
         let mut known = if self.wants(Suite::Windows) { windows::titles()? } else { Vec::new() };
         let runners = Runners::new()?;
-        let is_usual = |suite: &Suite| suite.filter().is_some() && *suite != Suite::Adapters;
+        let is_usual =
+            |suite: &Suite| suite.filter().is_some() && !matches!(suite, Suite::Adapters | Suite::Sim);
         if self.suites.iter().any(is_usual) {
             known.extend(runners.usual.list()?.into_iter().map(|(_, name)| name));
         }
         if self.wants(Suite::Adapters) {
             known.extend(runners.adapters.list()?.into_iter().map(|(_, name)| name));
+        }
+        if self.wants(Suite::Sim) {
+            known.extend(runners.sim.list()?.into_iter().map(|(_, name)| name));
         }
         for word in &self.words {
             if !known.iter().any(|name| name.contains(word.as_str())) {
@@ -289,7 +324,7 @@ fn prepare(chosen: &Chosen) -> Result<Vec<Case>> {
         (installing.join().unwrap_or_else(|_| bail!("installing panicked")), cases)
     });
     installed?;
-    if chosen.suites == [Suite::Check] {
+    if chosen.suites.iter().all(|suite| matches!(suite, Suite::Check | Suite::Sim)) {
         return Ok(cases);
     }
     let install_tools = || -> Result<()> {
@@ -430,7 +465,7 @@ fn find_one(word: &str) -> Result<(Runners, Case)> {
         suites: chosen
             .suites
             .into_iter()
-            .filter(|suite| wants_windows || !matches!(suite, Suite::Check | Suite::Windows))
+            .filter(|suite| wants_windows || !matches!(suite, Suite::Check | Suite::Sim | Suite::Windows))
             .collect(),
         ..chosen
     };
@@ -515,7 +550,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let runner = toy(root.path());
         let mut cases = runner.run("all()").unwrap();
-        let runners = Runners { adapters: toy(root.path()), usual: runner };
+        let runners = Runners { adapters: toy(root.path()), sim: toy(root.path()), usual: runner };
         again(&runners, &mut cases);
         keep_logs(&mut cases, &root.path().join("logs"));
         let text = summary(&cases, 61);

@@ -38,7 +38,7 @@ impl Presence {
     /// Listens on our socket, or on the one of a predecessor.
     pub(crate) fn listen(&mut self, left: Option<OwnedFd>) -> Option<UnixListener> {
         let listening = match left {
-            Some(left) => adopt(left),
+            Some(left) => socket::adopt(left),
             None => socket::listen(&self.home, socket::COORDINATOR),
         };
         let opened = listening.and_then(|listener| {
@@ -97,10 +97,4 @@ impl Presence {
             Err(_) => {}
         }
     }
-}
-
-/// The kernel tells whoever connects which process listens: from now on it is this one.
-fn adopt(left: OwnedFd) -> io::Result<std::os::unix::net::UnixListener> {
-    rustix::net::listen(&left, 1024)?;
-    Ok(left.into())
 }

@@ -63,7 +63,8 @@ pub fn receive() -> io::Result<Inheritance> {
     Ok(inheritance)
 }
 
-fn receive_from(socket: BorrowedFd<'_>) -> io::Result<Inheritance> {
+/// Takes what a predecessor left at this socket.
+pub fn receive_from(socket: BorrowedFd<'_>) -> io::Result<Inheritance> {
     let (port, mut descriptors) = pass::receive(socket)?;
     if descriptors.len() < 2 {
         return Err(io::Error::new(

@@ -177,12 +177,14 @@ impl Ear {
             return Ok(told);
         }
         let last = self.last(edge);
-        if let Some(failure) = heard::refusal(last.as_ref(), window, wish.deed) {
-            return Err(failure);
+        match heard::refusal(last.as_ref(), window, wish.deed) {
+            Some(failure) if !plant::has(Plant::Unrefused) => return Err(failure),
+            _ => {}
         }
         // Whoever follows the live window without knowing it is told where it is.
         let is_told_first = self.follows_live && (self.bridge.is_some() || roster.windows.len() > 1);
-        if let Some(notice) = heard::notice(last.as_ref(), window, is_told_first) {
+        let notice = heard::notice(last.as_ref(), window, is_told_first);
+        if let Some(notice) = notice.filter(|_| !plant::has(Plant::Untold)) {
             insert(&mut told, NOTICE_HEADER, &percent::encode(&notice));
         }
         Ok(told)
@@ -223,6 +225,15 @@ async fn await_window(edge: &Edge, wish: Wish<'_>) {
     }
 }
 
+fn decide(roster: &Roster, wish: Wish<'_>) -> Decision {
+    match route::route(roster, wish) {
+        Decision::Hold(_) | Decision::Refuse(_) if plant::has(Plant::Stray) => {
+            route::route(roster, Wish { pin: &Pin::Live, ..wish })
+        }
+        decision => decision,
+    }
+}
+
 /// Routes and sends a call until it is answered, or has waited long enough.
 async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Response<Body> {
     let mut roster = edge.0.roster.clone();
@@ -236,7 +247,7 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
             return unrun();
         }
         let current = roster.borrow_and_update().clone();
-        let (failure, is_retry) = match route::route(&current, wish) {
+        let (failure, is_retry) = match decide(&current, wish) {
             Decision::Send(target) => {
                 let told = match ear.told(edge, &current, wish, &target) {
                     Ok(told) => told,

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use baton_proto::start::Handshake;
@@ -24,19 +26,26 @@ pub(super) fn with_starts<T>(look: impl FnOnce(&mut VecDeque<Instant>) -> T) -> 
     STARTS.with_borrow_mut(|starts| look(starts.entry(sim::current()).or_default()))
 }
 
-/// Asks for a coordinator and waits for its handshake. Nothing is inherited here.
+/// Asks for a coordinator and waits for its handshake. An heir that is not ready is ended.
 pub(super) async fn launch(spawn: Spawn<'_>) -> Result<Handshake, SpawnError> {
     let no_handshake = |why: &str| SpawnError::NoHandshake { why: why.to_owned() };
-    if spawn.inheritance.is_some() {
-        return Err(no_handshake("succession is not simulated"));
-    }
     let (said, heard) = oneshot::channel();
-    sim::wish(Wish::Start { port: spawn.port, fallback_port: spawn.home.last_port(), said });
-    match timeout(HANDSHAKE_TIMEOUT, heard).await {
+    let heir = spawn.inheritance.is_some().then(Arc::<AtomicU32>::default);
+    sim::wish(Wish::Start {
+        port: spawn.port,
+        fallback_port: spawn.home.last_port().filter(|_| heir.is_none()),
+        inheritance: spawn.inheritance.zip(heir.clone()),
+        said,
+    });
+    let handshake = match timeout(HANDSHAKE_TIMEOUT, heard).await {
         Ok(Ok(handshake)) => Ok(handshake),
         Ok(Err(_)) => Err(no_handshake("it exited immediately")),
         Err(_) => Err(no_handshake("it did not respond within 10 s")),
+    };
+    if let Some(heir) = heir.filter(|_| !matches!(handshake, Ok(Handshake::Ready { .. }))) {
+        sim::wish(Wish::Kill(heir.load(Ordering::Relaxed)));
     }
+    handshake
 }
 
 /// No descriptor gets from one simulated process to another.

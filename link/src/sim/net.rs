@@ -10,7 +10,8 @@ use std::fs::File;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -36,13 +37,14 @@ type FileId = (u64, u64);
 struct Net {
     ports: BTreeMap<u16, Arc<Door>>,
     sockets: BTreeMap<PathBuf, (FileId, Arc<Door>)>,
-    /// Doors of listeners that the runtime does not know yet, by their descriptors.
-    unopened: BTreeMap<RawFd, Arc<Door>>,
+    /// The door behind each file that stands for a listener on a port: who is given it listens there too.
+    files: BTreeMap<FileId, Arc<Door>>,
     /// Ports that are kept, and since when nobody listens there.
     kept: BTreeMap<u16, Option<u64>>,
     /// Pipes in which something arrives then.
     due: BTreeMap<(u64, u64), Arc<Pipe>>,
     n_sent: u64,
+    n_files: u64,
 }
 
 thread_local! {
@@ -347,20 +349,22 @@ struct Door {
 }
 
 struct Queue {
-    pid: u32,
+    /// Of each listener its process; who came last is who is connected to.
+    pids: Vec<u32>,
+    /// Who was connected to last.
+    last: u32,
     waiting: VecDeque<TcpStream>,
     accepting: Vec<Waker>,
-    n_listeners: usize,
     is_closed: bool,
 }
 
 impl Door {
     fn new(port: u16) -> Arc<Self> {
         let queue = Queue {
-            pid: sim::current(),
+            pids: vec![sim::current()],
+            last: sim::current(),
             waiting: VecDeque::new(),
             accepting: Vec::new(),
-            n_listeners: 1,
             is_closed: false,
         };
         Arc::new(Self { port, queue: Mutex::new(queue) })
@@ -378,7 +382,7 @@ impl Door {
         if queue.waiting.len() >= BACKLOG {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let (ours, theirs) = pair(queue.pid, self.port);
+        let (ours, theirs) = pair(queue.last, self.port);
         queue.waiting.push_back(theirs);
         let accepting = std::mem::take(&mut queue.accepting);
         drop(queue);
@@ -408,12 +412,25 @@ impl Door {
         drop(left);
     }
 
+    /// One listener more, of the process that runs now.
+    fn join(&self) {
+        let mut queue = self.queue();
+        queue.pids.push(sim::current());
+        queue.last = sim::current();
+        queue.is_closed = false;
+    }
+
     /// One listener less; true when it was the last.
     fn leave(&self) -> bool {
         let mut queue = self.queue();
-        queue.n_listeners = queue.n_listeners.saturating_sub(1);
+        if let Some(idx) = queue.pids.iter().position(|pid| *pid == sim::current()) {
+            queue.pids.remove(idx);
+        } else {
+            queue.pids.pop();
+        }
+        queue.last = queue.pids.last().copied().unwrap_or(queue.last);
         let accepting = std::mem::take(&mut queue.accepting);
-        let is_last = queue.n_listeners == 0;
+        let is_last = queue.pids.is_empty();
         drop(queue);
         drop(accepting);
         is_last
@@ -430,7 +447,7 @@ pub fn listen(address: IpAddr, port: u16, _backlog: u32) -> io::Result<TcpListen
     }
     let door = Door::new(port);
     NET.with_borrow_mut(|net| net.ports.insert(port, door.clone()));
-    Ok(TcpListener { door })
+    TcpListener::behind(door)
 }
 
 /// Whether somebody listens on a port, or keeps it.
@@ -443,7 +460,7 @@ pub(crate) fn owner(port: u16) -> Option<Option<u32>> {
     let (door, is_kept) = NET.with_borrow(|net| {
         Some((net.ports.get(&port).cloned()?, matches!(net.kept.get(&port), Some(Some(_)))))
     })?;
-    Some((!is_kept).then(|| door.queue().pid))
+    Some((!is_kept).then(|| door.queue().last))
 }
 
 /// Keeps a port when nobody listens there any more.
@@ -458,10 +475,8 @@ pub fn kept() -> Option<(u16, TcpListener)> {
         *since = None;
         net.ports.get(port).cloned()
     })?;
-    let mut queue = door.queue();
-    (queue.pid, queue.n_listeners) = (sim::current(), queue.n_listeners + 1);
-    drop(queue);
-    Some((door.port, TcpListener { door }))
+    door.join();
+    Some((door.port, TcpListener::behind(door).ok()?))
 }
 
 /// Keeps a port no longer.
@@ -476,6 +491,8 @@ pub fn let_go(port: u16) {
 /// What listens on a port.
 pub struct TcpListener {
     door: Arc<Door>,
+    /// What stands for it where it is given away.
+    file: File,
 }
 
 impl std::fmt::Debug for TcpListener {
@@ -485,9 +502,30 @@ impl std::fmt::Debug for TcpListener {
 }
 
 impl TcpListener {
-    /// One of the real machine: nobody here reaches it.
-    pub fn from_std(_listener: std::net::TcpListener) -> io::Result<Self> {
-        Ok(Self { door: Door::new(0) })
+    fn behind(door: Arc<Door>) -> io::Result<Self> {
+        let file = NET.with_borrow_mut(|net| {
+            net.n_files += 1;
+            let path = std::env::temp_dir().join(format!("door-{}-{}", std::process::id(), net.n_files));
+            let file = File::create_new(&path)?;
+            std::fs::remove_file(&path)?;
+            net.files.insert(id_of(&file)?, door.clone());
+            io::Result::Ok(file)
+        })?;
+        Ok(Self { door, file })
+    }
+
+    /// What another process gave away: it listens at the same door.
+    pub fn from_std(listener: std::net::TcpListener) -> io::Result<Self> {
+        let file = File::from(OwnedFd::from(listener));
+        let id = id_of(&file)?;
+        let door = NET.with_borrow(|net| net.files.get(&id).cloned()).ok_or(io::ErrorKind::NotFound)?;
+        door.join();
+        NET.with_borrow_mut(|net| {
+            net.ports.entry(door.port).or_insert_with(|| door.clone());
+            // Somebody listens there again.
+            net.kept.entry(door.port).and_modify(|since| *since = None);
+        });
+        Ok(Self { door, file })
     }
 
     /// The next connection.
@@ -544,9 +582,14 @@ pub struct UnixListener {
 impl UnixListener {
     /// One that [`crate::socket::listen`] made.
     pub fn from_std(listener: std::os::unix::net::UnixListener) -> io::Result<Self> {
-        let door = NET.with_borrow_mut(|net| net.unopened.remove(&listener.as_raw_fd()));
-        let door = door.unwrap_or_else(|| Door::new(0));
-        Ok(Self { inner: TcpListener { door }, _file: listener })
+        let file = File::from(listener.as_fd().try_clone_to_owned()?);
+        let id = id_of(&file)?;
+        let door = NET.with_borrow(|net| {
+            net.sockets.values().find(|(known, _)| *known == id).map(|(_, door)| door.clone())
+        });
+        let door = door.ok_or(io::ErrorKind::NotFound)?;
+        door.join();
+        Ok(Self { inner: TcpListener { door, file }, _file: listener })
     }
 
     /// The next connection.
@@ -555,13 +598,18 @@ impl UnixListener {
     }
 }
 
-/// What connects to the socket `path`, as long as it is the file `place`, comes in at this listener.
-pub(crate) fn open_door(listener: &std::os::unix::net::UnixListener, path: &Path, place: FileId) {
+/// What connects to the socket `path`, as long as it is the file `place`, comes in where that file is listened at.
+pub(crate) fn open_door(path: &Path, place: FileId) {
+    // Who listens comes in when the runtime knows of it.
     let door = Door::new(0);
-    NET.with_borrow_mut(|net| {
-        net.unopened.insert(listener.as_raw_fd(), door.clone());
-        net.sockets.insert(path.to_owned(), (place, door));
-    });
+    door.queue().pids.clear();
+    NET.with_borrow_mut(|net| net.sockets.insert(path.to_owned(), (place, door)));
+}
+
+/// Which file it is.
+fn id_of(file: &File) -> io::Result<FileId> {
+    let found = file.metadata()?;
+    Ok((found.dev(), found.ino()))
 }
 
 pub(crate) fn connect_to(path: &Path, place: FileId) -> io::Result<UnixStream> {
@@ -589,6 +637,6 @@ impl AsFd for TcpStream {
 
 impl AsFd for TcpListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        nowhere()
+        self.file.as_fd()
     }
 }

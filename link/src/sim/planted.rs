@@ -9,7 +9,7 @@ thread_local! {
 }
 
 /// All of them, by the names that a person types.
-pub const ALL: [(&str, Plant); 13] = [
+pub const ALL: [(&str, Plant); 16] = [
     ("no-lease", Plant::NoLease),
     ("same-generation", Plant::SameGeneration),
     ("unsaved", Plant::Unsaved),
@@ -22,6 +22,9 @@ pub const ALL: [(&str, Plant); 13] = [
     ("sessions-end", Plant::SessionsEnd),
     ("no-successor", Plant::NoSuccessor),
     ("no-return", Plant::NoReturn),
+    ("unrefused", Plant::Unrefused),
+    ("untold", Plant::Untold),
+    ("stray", Plant::Stray),
     ("trusting", Plant::Trusting),
 ];
 

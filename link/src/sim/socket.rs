@@ -30,10 +30,14 @@ pub fn listen(home: &Home, name: &str) -> io::Result<UnixListener> {
     let temporary = folder.join(format!(".{}", random_hex()?));
     let file = File::create_new(&temporary)?;
     std::fs::rename(&temporary, folder.join(name))?;
-    let listener = UnixListener::from(OwnedFd::from(file));
     let place = identity(home, name).ok_or(io::ErrorKind::NotFound)?;
-    net::open_door(&listener, &folder.join(name), place);
-    Ok(listener)
+    net::open_door(&folder.join(name), place);
+    Ok(UnixListener::from(OwnedFd::from(file)))
+}
+
+/// The listener that a predecessor leaves.
+pub fn adopt(left: OwnedFd) -> io::Result<UnixListener> {
+    Ok(left.into())
 }
 
 /// Connects to the socket of that name.

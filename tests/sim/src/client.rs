@@ -39,7 +39,12 @@ const AGAIN: Duration = Duration::from_millis(150);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// That window ran it.
-    Done(String),
+    Done {
+        /// Which.
+        window: String,
+        /// Whether the answer says that it is this one now.
+        is_told: bool,
+    },
     /// It may have run.
     Unknown,
     /// It did not run, for this reason.
@@ -53,12 +58,16 @@ pub(crate) enum Told {
 /// Something that a client or the user did, or was told.
 #[derive(Clone, Debug)]
 pub(crate) enum Answered {
-    /// It sends a call; `bound`: to that window.
-    Sent { call: String, bound: Option<usize> },
+    /// It sends a call; `bound`: to that window; `acts`: of a tool that changes something.
+    Sent { call: String, bound: Option<usize>, acts: bool },
     /// It has an answer.
     Told { call: String, told: Told },
     /// The coordinator has carried out an order of the user.
     Ordered { window: usize, verb: Verb },
+    /// A coordinator answers from now on.
+    Serves,
+    /// One coordinator followed another.
+    Replaced,
 }
 
 thread_local! {
@@ -97,6 +106,11 @@ const WAYS: [(Way, bool); CLIENTS] = [
     (Way::StdioIn(1), true),
     (Way::Stdio, false),
 ];
+
+/// Whether `baton stdio` remembers what a client heard; of others the coordinator does.
+pub(crate) fn remembers(client: usize) -> bool {
+    matches!(WAYS[client].0, Way::Stdio | Way::StdioIn(_))
+}
 
 /// Whether a client is bound to windows, whichever is live.
 pub(crate) fn is_bound(client: usize) -> bool {
@@ -178,7 +192,7 @@ pub(crate) async fn run(home: PathBuf, trees: [PathBuf; WINDOWS], number: usize)
         };
         n_calls += 1;
         let slow = if sim::dice() % 3 == 0 { sim::dice() % SLOW_MS } else { 0 };
-        note(Answered::Sent { call: call.clone(), bound });
+        note(Answered::Sent { call: call.clone(), bound, acts: slow == 0 });
         let told = client.call(&call, bound, slow).await;
         if told == Told::Lost {
             client.sender = None;
@@ -327,7 +341,9 @@ impl Client {
         match (result["isError"].as_bool(), content["code"].as_str(), content["by"].as_str()) {
             (Some(true), Some("outcome_unknown"), _) => Told::Unknown,
             (Some(true), Some(code), _) => Told::Unrun(code.to_owned()),
-            (_, None, Some(window)) => Told::Done(window.to_owned()),
+            (_, None, Some(window)) => {
+                Told::Done { window: window.to_owned(), is_told: content["notice"].is_string() }
+            }
             _ => Told::Unrun(format!("{status} {message}")),
         }
     }

@@ -30,18 +30,47 @@ enum Target {
 /// Something that goes wrong, or that the user does.
 #[derive(Clone, Debug)]
 enum Fault {
-    KillCoordinator { lost: Vec<&'static str> },
+    KillCoordinator {
+        lost: Vec<&'static str>,
+    },
+    /// Of two that follow each other, one.
+    KillOneCoordinator {
+        is_last: bool,
+    },
+    /// Another version takes over.
+    Replace,
     StopCoordinator(Duration),
-    KillWindow { window: Target, pause: Duration },
-    StopWindow { window: Target, time: Duration },
-    HoldWindow { window: Target, time: Duration },
-    HoldClient { client: usize, time: Duration },
+    KillWindow {
+        window: Target,
+        pause: Duration,
+    },
+    StopWindow {
+        window: Target,
+        time: Duration,
+    },
+    HoldWindow {
+        window: Target,
+        time: Duration,
+    },
+    HoldClient {
+        client: usize,
+        time: Duration,
+    },
     LoseFiles(Vec<&'static str>),
-    TearFiles { names: Vec<&'static str>, is_emptied: bool },
+    TearFiles {
+        names: Vec<&'static str>,
+        is_emptied: bool,
+    },
     FillDisk(Duration),
     SetClock(i64),
-    Stranger { time: Duration, is_port_known: bool },
-    Order { window: Target, verb: Verb },
+    Stranger {
+        time: Duration,
+        is_port_known: bool,
+    },
+    Order {
+        window: Target,
+        verb: Verb,
+    },
 }
 
 /// What is still to come.
@@ -89,7 +118,7 @@ impl Dice {
 
     fn fault(&mut self) -> Fault {
         let window = self.window();
-        match self.below(22) {
+        match self.below(24) {
             0..=1 => Fault::KillCoordinator { lost: Vec::new() },
             2 => Fault::KillCoordinator { lost: self.files() },
             3 => Fault::StopCoordinator(self.time(200, 12_000)),
@@ -108,6 +137,7 @@ impl Dice {
             17..=18 => Fault::FillDisk(self.time(200, 8_000)),
             19 => Fault::SetClock(self.one_of(&CLOCKS)),
             20 => Fault::LoseFiles(vec![LOCK]),
+            21..=22 => Fault::Replace,
             _ => Fault::Stranger { time: self.time(500, 8_000), is_port_known: false },
         }
     }
@@ -116,7 +146,20 @@ impl Dice {
     fn story(&mut self) -> Vec<(Duration, Fault)> {
         let kill = |lost: &[&'static str]| Fault::KillCoordinator { lost: lost.to_vec() };
         let stop = Fault::Order { window: Target::Live, verb: Verb::Stop };
-        match self.below(12) {
+        match self.below(16) {
+            // One that follows, or is followed, is killed, stopped, or cannot write.
+            3 => vec![
+                (Duration::ZERO, Fault::Replace),
+                (self.time(0, 600), Fault::KillOneCoordinator { is_last: self.below(2) == 0 }),
+            ],
+            4 => vec![
+                (Duration::ZERO, Fault::Replace),
+                (self.time(0, 600), Fault::StopCoordinator(self.time(200, 12_000))),
+            ],
+            5 => vec![
+                (Duration::ZERO, Fault::FillDisk(self.time(200, 3_000))),
+                (self.time(0, 400), Fault::Replace),
+            ],
             // What the user wanted has to be known to a successor.
             0 => vec![(Duration::ZERO, stop), (self.time(1_500, 4_000), kill(&[]))],
             // Also when it could not be written at first.
@@ -222,6 +265,19 @@ impl Faults {
                 }
                 world.oracle.on_coordinator_suffers(world.now, !lost.is_empty());
                 lost.into_iter().for_each(|name| world.lose(name));
+            }
+            Fault::KillOneCoordinator { is_last } => {
+                let pids = world.pids(Kind::Coordinator);
+                let pid = if is_last { pids.last() } else { pids.first() };
+                if let Some(pid) = pid.copied() {
+                    world.tell(&format!("the coordinator (process {pid}) is killed"));
+                    world.kill(pid);
+                    world.oracle.on_coordinator_suffers(world.now, false);
+                }
+            }
+            Fault::Replace => {
+                world.tell("the user has another version take over");
+                world.replace();
             }
             Fault::StopCoordinator(time) => {
                 self.stop(world, ("the coordinator".to_owned(), Kind::Coordinator), time);

@@ -7,7 +7,7 @@ use baton_link::sim::Event;
 use baton_proto::control::FENCE_MS;
 use baton_proto::ids::Term;
 
-use crate::client::{Answered, Told, is_bound};
+use crate::client::{Answered, Told, is_bound, remembers};
 use crate::faults::QUIET;
 use crate::parts::Verb;
 use crate::world::{CLIENTS, WINDOWS};
@@ -28,6 +28,8 @@ const SETTLED: Duration = Duration::from_secs(10);
 struct Call {
     sent_at: Duration,
     bound: Option<usize>,
+    /// Its tool changes something.
+    acts: bool,
     ran: Vec<(Duration, String)>,
     told: Option<Told>,
 }
@@ -62,6 +64,12 @@ pub(crate) struct Oracle {
     stop_carried_out: Option<Duration>,
     /// Since when nobody is to be live, because the user stopped who was.
     emptied: Option<Duration>,
+    /// The window that each client that follows the live one heard of last, where that is certain.
+    heard: BTreeMap<usize, String>,
+    /// When a coordinator last began to answer.
+    coordinator_serves: Duration,
+    /// Coordinators that run now: of two that follow each other, the first still answers what it was asked.
+    pub(crate) n_coordinators: usize,
     /// Until when files cannot be written: what happens before is not known to a successor.
     unwritable_until: Duration,
 }
@@ -195,9 +203,16 @@ impl Oracle {
         let granted = term.and_then(|term| self.granted.get(&term).cloned());
         let known = self.calls.entry(call.to_owned()).or_default();
         known.ran.push((now, window.to_owned()));
-        let (bound, n_runs, ran) = (known.bound, known.ran.len(), known.ran.clone());
+        let (bound, acts, n_runs, ran) = (known.bound, known.acts, known.ran.len(), known.ran.clone());
         if let Some(bound) = bound.filter(|bound| format!("w{bound}") != window) {
             self.violate(now, format!("{window} runs {call}, whose client is bound to w{bound}"));
+        }
+        let heard = self.heard.get(&client_of(call)).filter(|heard| *heard != window);
+        if let Some(heard) = heard.cloned().filter(|_| acts && bound.is_none()) {
+            self.violate(
+                now,
+                format!("{call} changes something in {window}, and its client knows of {heard}"),
+            );
         }
         if n_runs > 1 {
             self.violate(now, format!("{call} runs {n_runs} times: {ran:?}"));
@@ -225,12 +240,14 @@ impl Oracle {
     /// A client did something or was told something.
     pub(crate) fn on_answered(&mut self, now: Duration, answered: &Answered) {
         match answered {
-            Answered::Sent { call, bound } => {
-                let sent = Call { sent_at: now, bound: *bound, ..Call::default() };
+            Answered::Sent { call, bound, acts } => {
+                let sent = Call { sent_at: now, bound: *bound, acts: *acts, ..Call::default() };
                 self.calls.insert(call.clone(), sent);
             }
             Answered::Told { call, told } => self.on_told(now, call, told),
             Answered::Ordered { window, verb } => self.on_ordered(now, *window, *verb),
+            Answered::Serves => self.on_coordinator_serves(now),
+            Answered::Replaced => self.tell(now, "another version has taken over".to_owned()),
         }
     }
 
@@ -239,7 +256,8 @@ impl Oracle {
         known.told = Some(told.clone());
         let (n_runs, waited) = (known.ran.len(), now.saturating_sub(known.sent_at));
         match told {
-            Told::Done(window) => {
+            Told::Done { window, is_told } => {
+                self.check_heard(now, call, window, *is_told);
                 let by = self.calls[call].ran.first().map(|(_, by)| by.clone());
                 if by.as_ref() != Some(window) {
                     self.violate(now, format!("{call} is answered by {window}, and was run by {by:?}"));
@@ -249,9 +267,16 @@ impl Oracle {
                 self.violate(now, format!("{call} ran, and its client was told that it did not: {why}"));
             }
             Told::SessionEnded => self.violate(now, format!("{call}: the session of the client has ended")),
-            Told::Unrun(_) | Told::Unknown | Told::Lost => {}
+            Told::Unrun(why) if why == "window_changed" => {
+                self.heard.remove(&client_of(call));
+            }
+            Told::Unrun(_) => {}
+            // An answer may have been on its way.
+            Told::Unknown | Told::Lost => {
+                self.heard.remove(&client_of(call));
+            }
         }
-        if *told != Told::Lost && !matches!(told, Told::Done(_)) {
+        if *told != Told::Lost && !matches!(told, Told::Done { .. }) {
             self.tell(now, format!("{call} is answered: {told:?}"));
         }
         if waited > ANSWERED_WITHIN {
@@ -259,10 +284,38 @@ impl Oracle {
         }
     }
 
+    /// An answer of another window than the one before says so.
+    fn check_heard(&mut self, now: Duration, call: &str, window: &str, is_told: bool) {
+        let client = client_of(call);
+        if is_bound(client) {
+            return;
+        }
+        // The coordinator of before answered; the one of now knows nothing of it.
+        let is_old = self.n_coordinators != 1 || self.calls[call].sent_at <= self.coordinator_serves;
+        let is_forgotten = !remembers(client) && is_old;
+        let before = match is_forgotten {
+            true => self.heard.remove(&client),
+            false => self.heard.insert(client, window.to_owned()),
+        };
+        if let Some(before) = before.filter(|before| before != window && !is_told) {
+            self.violate(
+                now,
+                format!("{call} is answered by {window} without a word; before, it was {before}"),
+            );
+        }
+    }
+
+    /// A new coordinator remembers nothing of what clients heard.
+    fn on_coordinator_serves(&mut self, now: Duration) {
+        self.coordinator_serves = now;
+        self.heard.retain(|client, _| remembers(*client));
+    }
+
     /// For people: calls that were answered, and of those the ones that were done.
     pub(crate) fn n_answered(&self) -> (usize, usize) {
         let told = self.calls.values().filter_map(|call| call.told.as_ref());
-        let (done, others): (Vec<&Told>, Vec<&Told>) = told.partition(|told| matches!(told, Told::Done(_)));
+        let (done, others): (Vec<&Told>, Vec<&Told>) =
+            told.partition(|told| matches!(told, Told::Done { .. }));
         (done.len() + others.len(), done.len())
     }
 
@@ -284,8 +337,8 @@ impl Oracle {
         let mut reached = [(0, 0); WINDOWS];
         let mut refused = Vec::new();
         for (name, call) in self.calls.iter().filter(|(_, call)| call.sent_at >= settled_at) {
-            let is_done = matches!(call.told, Some(Told::Done(_)));
-            let client = name[1..2].parse::<usize>().unwrap_or(0).min(CLIENTS - 1);
+            let is_done = matches!(call.told, Some(Told::Done { .. }));
+            let client = client_of(name);
             // One that the user has stopped says so.
             let is_off = matches!(&call.told, Some(Told::Unrun(why)) if why == "window_off");
             served[client] += usize::from(is_done || (is_off && call.bound.is_some()));
@@ -313,4 +366,9 @@ impl Oracle {
             }
         }
     }
+}
+
+/// The client whose call it is.
+fn client_of(call: &str) -> usize {
+    call[1..2].parse::<usize>().unwrap_or(0).min(CLIENTS - 1)
 }

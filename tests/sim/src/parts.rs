@@ -1,6 +1,7 @@
 //! What runs in a process: the product's own parts, put together as its programs do.
 
 use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use baton_agent_mcp::listening::Listening;
 use baton_agent_mcp::{Access, Server};
 use baton_agent_tools::window::Window;
 use baton_daemon::daemon::{self, Options, RunError};
+use baton_daemon::succession;
 use baton_link::find::{FindOptions, find};
 use baton_link::home::Home;
 use baton_link::net;
@@ -30,14 +32,25 @@ use crate::client::{self, Answered};
 pub(crate) async fn coordinator(
     home: PathBuf,
     (port, fallback_port): (Option<u16>, Option<u16>),
+    left: Option<OwnedFd>,
     said: oneshot::Sender<Handshake>,
 ) {
     let mut said = Some(said);
     // Its starter may have gone.
     let mut say = |handshake: Handshake| said.take().map(|said| said.send(handshake));
     let Ok(home) = Home::open(home) else { return };
-    let options = Options { home, port, fallback_port, inheritance: None };
+    let inheritance = match left.map(|left| succession::receive_from(left.as_fd())).transpose() {
+        Ok(inheritance) => inheritance,
+        Err(error) => {
+            let _ = say(Handshake::Error { message: error.to_string(), hint: None });
+            return;
+        }
+    };
+    let options = Options { home, port, fallback_port, inheritance };
     let announce = |handshake: Handshake| {
+        if matches!(handshake, Handshake::Ready { .. }) {
+            client::note(Answered::Serves);
+        }
         let _ = say(handshake);
     };
     if let Err(error) = Box::pin(daemon::run(options, announce, CancellationToken::new())).await {
@@ -87,6 +100,15 @@ pub(crate) async fn order(home: PathBuf, window: usize, verb: Verb) {
     let Ok(mut connection) = find(&home).await else { return };
     if connection.order(window_id(window).as_str(), verb).await.is_ok() {
         client::note(Answered::Ordered { window, verb });
+    }
+}
+
+/// `baton up --replace`: another version follows.
+pub(crate) async fn replace(home: PathBuf, program: PathBuf) {
+    let Ok(home) = Home::open(home) else { return };
+    let Ok(mut connection) = find(&home).await else { return };
+    if connection.replace(&program).await.is_ok() {
+        client::note(Answered::Replaced);
     }
 }
 

@@ -2,7 +2,10 @@
 //! step. To kill one is to drop its runtime; to stop one is to give it no turn.
 
 use std::fs::OpenOptions;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use baton_link::home::{DEFAULT_PORT, Home};
@@ -129,10 +132,14 @@ impl World {
         &mut self,
         by: u32,
         wish: (Option<u16>, Option<u16>),
+        inheritance: Option<(OwnedFd, Arc<AtomicU32>)>,
         said: oneshot::Sender<Handshake>,
     ) {
-        let pid = self.start(Kind::Coordinator, |home| parts::coordinator(home, wish, said));
-        self.tell(&format!("process {by} starts a coordinator (process {pid})"));
+        let (left, heir) = inheritance.unzip();
+        let pid = self.start(Kind::Coordinator, |home| parts::coordinator(home, wish, left, said));
+        let what = if heir.is_some() { "a coordinator to follow it" } else { "a coordinator" };
+        heir.inspect(|heir| heir.store(pid, Ordering::Relaxed));
+        self.tell(&format!("process {by} starts {what} (process {pid})"));
     }
 
     /// One step of time, a turn for each process.
@@ -151,8 +158,8 @@ impl World {
         self.reap();
         for (by, wish) in sim::take_wishes() {
             match wish {
-                Wish::Start { port, fallback_port, said } => {
-                    self.start_coordinator(by, (port, fallback_port), said);
+                Wish::Start { port, fallback_port, inheritance, said } => {
+                    self.start_coordinator(by, (port, fallback_port), inheritance, said);
                 }
                 Wish::Kill(pid) => {
                     self.tell(&format!("process {by} kills process {pid}"));
@@ -161,6 +168,7 @@ impl World {
                 }
             }
         }
+        self.oracle.n_coordinators = self.pids(Kind::Coordinator).len();
         // Within one step a call can be sent, run and answered.
         let is_sent = |answered: &Answered| matches!(answered, Answered::Sent { .. });
         let (sent, told): (Vec<_>, Vec<_>) = client::take_answered().into_iter().partition(is_sent);
@@ -265,6 +273,15 @@ impl World {
         self.oracle.on_order(self.now, window, verb);
     }
 
+    /// Has the user replace the coordinator by another version.
+    pub(crate) fn replace(&mut self) {
+        let (home, program) = (self.home(), self.folder.join("baton"));
+        let Some(user) = self.processes.iter().find(|process| process.kind == Kind::User) else { return };
+        sim::enter(user.pid);
+        user.runtime.spawn(parts::replace(home, program));
+        sim::enter(0);
+    }
+
     /// One more line of the story.
     pub(crate) fn tell(&mut self, line: &str) {
         self.oracle.tell(self.now, line.to_owned());
@@ -321,6 +338,9 @@ pub(crate) fn folder(seed: u64) -> std::io::Result<PathBuf> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
+    std::fs::create_dir_all(&folder)?;
+    // What another version would be: it is looked at, and never run.
+    std::fs::write(folder.join("baton"), "")?;
     for window in 0..WINDOWS {
         // Each is a tree of its own.
         std::fs::create_dir_all(folder.join(format!("tree-{window}/.git")))?;
