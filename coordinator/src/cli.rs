@@ -10,6 +10,7 @@ mod logs;
 mod outcome;
 mod output;
 mod reach;
+mod report;
 mod serve;
 mod settings;
 mod status;
@@ -88,8 +89,10 @@ enum Verb {
     Settings(settings::SettingsOptions),
     /// Check everything that can keep Baton from working
     Doctor(JsonOption),
-    /// Show the latest log file
+    /// Show the log
     Logs(logs::LogsOptions),
+    /// Write one file with everything that helps to find out what is wrong
+    Report(report::ReportOptions),
     /// List, install, and check debug adapters
     Adapters(adapters::AdaptersOptions),
     /// List, install, and check language servers
@@ -177,6 +180,7 @@ async fn run(verb: Verb) -> Done {
         Verb::Settings(options) => settings::settings(options).await,
         Verb::Doctor(JsonOption { json }) => doctor::run(json).await,
         Verb::Logs(options) => logs::run(options).await,
+        Verb::Report(options) => report::run(options).await,
         Verb::Adapters(options) => adapters::run("adapters", options).await,
         Verb::Servers(options) => adapters::run("servers", options).await,
         Verb::HoldPort => Ok(()),

@@ -13,7 +13,7 @@ use baton_tests::world::{PATIENCE, WindowOptions, World, find};
 use serde_json::{Value, json};
 
 /// What no log may hold: it stands in call bodies, in a program's environment and in files.
-const CANARY: &str = "canary7f3e9b";
+pub(super) const CANARY: &str = "canary7f3e9b";
 
 /// Every tool with whether it only reads, as the agent itself defines them.
 fn tools(world: &World) -> Vec<(String, bool)> {
@@ -115,7 +115,7 @@ fn t18_a_line_says_who_did_what_to_what_and_what_came_of_it() {
 }
 
 /// What must not be found, with what it is called.
-fn secrets(world: &World, client_tokens: &[String]) -> Vec<(String, Vec<u8>)> {
+pub(super) fn secrets(world: &World, client_tokens: &[String]) -> Vec<(String, Vec<u8>)> {
     let bytes = std::fs::read(world.home().join("secret")).expect("the secret is there");
     let home = Home::open(world.home()).expect("the folder is ours");
     let secret = home.secret().expect("it can be read");
@@ -140,7 +140,7 @@ fn secrets(world: &World, client_tokens: &[String]) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-fn holds(bytes: &[u8], what: &[u8]) -> bool {
+pub(super) fn holds(bytes: &[u8], what: &[u8]) -> bool {
     bytes.windows(what.len()).any(|window| window == what)
 }
 
@@ -161,7 +161,7 @@ fn files(world: &World) -> Vec<(String, Vec<u8>)> {
 }
 
 /// A project whose files and launch configuration hold the canary.
-fn write_project(folder: &Path) {
+pub(super) fn write_project(folder: &Path) {
     std::fs::create_dir_all(folder.join(".vscode")).expect("a temporary folder");
     let program =
         format!("import os\nsecret = '{CANARY}'\nprint(secret, os.environ['CANARY'])\nx = 1\ny = x + 1\n");
@@ -176,7 +176,7 @@ fn write_project(folder: &Path) {
 }
 
 /// Calls that hold the canary wherever a call may hold something, right and wrong ones.
-fn make_calls(world: &World, token: &str) {
+pub(super) fn make_calls(world: &World, token: &str) {
     let mut client = world.client(ClientKind::Python1);
     let condition = format!("secret == '{CANARY}'");
     let at = |line: u32| json!({ "file_path": "main.py", "line_number": line, "condition": condition });

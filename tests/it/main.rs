@@ -16,6 +16,7 @@ mod heavy;
 mod keeping;
 mod lost_state;
 mod moved_port;
+mod report;
 mod restarts;
 mod second_user;
 mod succession;

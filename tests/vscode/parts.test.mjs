@@ -24,7 +24,29 @@ export const window = {
     onDidChangeWindowState: nothing,
     showInformationMessage: (text) => new Promise((answer) => shown.push({ text, answer })),
     showErrorMessage: (text) => new Promise((answer) => shown.push({ text, answer })),
+    visibleTextEditors: [],
+    activeTextEditor: undefined,
+    tabGroups: { activeTabGroup: { activeTab: undefined } },
+    onDidChangeTextEditorSelection: nothing,
+    onDidChangeActiveTextEditor: (told) => ((editors.told = told), { dispose() {} }),
 };
+/** Who is told of the editor that comes to the front. */
+export const editors = { told() {} };
+/** A file comes to the front. */
+export function bring(file) {
+    const editor = { document: { uri: { fsPath: file } } };
+    window.visibleTextEditors = [editor];
+    window.activeTextEditor = editor;
+    window.tabGroups.activeTabGroup.activeTab = { input: new TabInputText(file) };
+    editors.told(editor);
+}
+export class TabInputText { constructor(fsPath) { this.uri = { fsPath }; } }
+export class TabInputWebview {}
+export class DebugStackFrame {}
+export const TextEditorSelectionChangeKind = { Keyboard: 1, Mouse: 2 };
+export const Disposable = { from: nothing };
+export const debug = { activeStackItem: undefined };
+export const commands = { run() {}, async executeCommand(name) { commands.run(name); } };
 export const workspace = {
     isTrusted: true,
     onDidChangeWorkspaceFolders: nothing,
@@ -38,8 +60,8 @@ async function bundle() {
     const { build } = createRequire(path.join(EXTENSION, 'package.json'))('esbuild');
     const vscode = path.join(run, 'vscode.mjs');
     fs.writeFileSync(vscode, VSCODE);
-    const names = ['agent', 'binaries', 'handover', 'problems'].map((name) => `export * from './src/${name}';`);
-    const contents = `${names.join('')} export { shown } from 'vscode';`;
+    const names = ['agent', 'binaries', 'focus', 'handover', 'problems'].map((name) => `export * from './src/${name}';`);
+    const contents = `${names.join('')} export { bring, commands, shown } from 'vscode';`;
     const outfile = path.join(run, 'parts.cjs');
     const options = { bundle: true, platform: 'node', format: 'cjs', alias: { vscode }, outfile, logLevel: 'error' };
     await build({ ...options, stdin: { contents, resolveDir: EXTENSION, loader: 'ts' } });
@@ -145,4 +167,29 @@ test('the name of a client is no link, whatever it is', async () => {
     }
     void parts.warn({ code: 'refused', message: '[more](command:workbench.action.quit)' });
     assert.doesNotMatch(parts.shown.pop().text, /\]\(/);
+});
+
+test('a stop of a program that ends before it is shown keeps none of the next from being shown', async () => {
+    parts.followUser();
+    const session = { id: '1' };
+    const stop = (file) => {
+        const focus = new parts.StopFocus(session, true);
+        focus.onReceived({ type: 'event', seq: 1, event: 'stopped' });
+        focus.onSent({ type: 'request', seq: 2, command: 'stackTrace' });
+        const body = { stackFrames: [{ id: 1, source: { path: file } }] };
+        focus.onReceived({ type: 'response', seq: 3, request_seq: 2, body });
+    };
+    let nAsked = 0;
+    const asked = async (file, then) => {
+        const before = nAsked;
+        parts.commands.run = () => ((nAsked += 1), then());
+        stop(file);
+        await new Promise((resolve) => setTimeout(resolve, 3_000));
+        return nAsked > before;
+    };
+    assert.ok(await asked('/a.js', () => parts.bring('/a.js')), 'nothing is open');
+    assert.ok(await asked('/ends.js', () => undefined), 'it may be shown in place of what we showed');
+    assert.ok(await asked('/b.js', () => parts.bring('/b.js')), 'what stands there is ours still');
+    parts.bring('/of-the-user.js');
+    assert.ok(!(await asked('/c.js', () => parts.bring('/c.js'))), 'the user works there');
 });

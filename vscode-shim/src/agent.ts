@@ -18,8 +18,10 @@ import { configuration } from './configuration';
 import { reason } from './problems';
 import { Beat, BeatHeard, EXIT_RESTART, HEARTBEAT_MS, type Problem, type Standing, StandingChanged } from './protocol';
 
-/** Pauses before a crashed agent is started again, in milliseconds; the last one is repeated. */
-const PAUSES_MS = [100, 500, 2_000, 5_000, 15_000, 30_000];
+/** Pauses before a crashed agent is started again, in milliseconds. */
+const PAUSES_MS = [100, 500, 2_000, 5_000, 15_000];
+/** Each further one. */
+const LAST_PAUSE_MS = 30_000;
 /** An agent that ran for so long was a good one. */
 const GOOD_AFTER_MS = 30_000;
 /** The agent ends within this time of its input; then it is killed. */
@@ -116,7 +118,7 @@ export class Agent implements vscode.Disposable {
         this.show(undefined, undefined);
         try {
             const folder = await this.options.binaries(anew);
-            if (!this.ended) {
+            if (!this.hasEnded()) {
                 this.spawn(path.join(folder, 'baton-agent'));
             }
         } catch (error) {
@@ -209,7 +211,7 @@ export class Agent implements vscode.Disposable {
         }
         const how = failure ?? (signal === null ? `exit code ${code}` : `signal ${signal}`);
         this.log.error(`the agent ended: ${how}`);
-        const pause = PAUSES_MS[Math.min(this.nCrashes, PAUSES_MS.length - 1)]!;
+        const pause = PAUSES_MS[this.nCrashes] ?? LAST_PAUSE_MS;
         this.nCrashes += 1;
         if (failure !== undefined) {
             this.failToStart(failure);
@@ -230,10 +232,15 @@ export class Agent implements vscode.Disposable {
     }
 
     /** The agent's own log lines begin with their level. */
+    /** Asked again after each wait: it may have happened meanwhile. */
+    private hasEnded(): boolean {
+        return this.ended;
+    }
+
     private logLine(line: string): void {
         const level = /^\s*(ERROR|WARN)\b/.exec(line)?.[1];
-        const write = level === 'ERROR' ? this.log.error : level === 'WARN' ? this.log.warn : this.log.info;
-        write.call(this.log, line.trim());
+        const write = level === 'ERROR' ? 'error' : level === 'WARN' ? 'warn' : 'info';
+        this.log[write](line.trim());
     }
 
     /** Beats are counted, not milliseconds: when the machine slept, nobody answered. */
@@ -294,7 +301,9 @@ export class Agent implements vscode.Disposable {
         this.ended = true;
         clearTimeout(this.retry);
         clearTimeout(this.silence);
-        this.subscriptions.forEach((subscription) => subscription.dispose());
+        for (const subscription of this.subscriptions) {
+            subscription.dispose();
+        }
     }
 }
 

@@ -19,7 +19,8 @@ export async function installBinaries(context: vscode.ExtensionContext, anew: bo
     const from = context.asAbsolutePath('bin');
     const stats = await Promise.all(PROGRAMS.map((name) => fs.stat(path.join(from, name))));
     const print = createHash('sha256').update(stats.map((stat) => `${stat.size} ${stat.mtimeMs}`).join());
-    const version = `${context.extension.packageJSON.version}-${print.digest('hex').slice(0, 8)}`;
+    const manifest = context.extension.packageJSON as { version: string };
+    const version = `${manifest.version}-${print.digest('hex').slice(0, 8)}`;
     const to = path.join(context.globalStorageUri.fsPath, 'bin', version);
     if (anew) {
         await fs.rm(to, { recursive: true, force: true });

@@ -28,6 +28,15 @@ const MAX_KEPT = 20;
 /** Deeper than any answer. */
 const MAX_DEPTH = 60;
 
+/** What stands in arguments for an object that only VS Code makes: one of these. */
+interface Marked {
+    $path?: string;
+    $position?: [number, number];
+    $range?: [number, number, number, number];
+    /** A result that was kept, and the index of the object in it. */
+    $kept?: [number, number];
+}
+
 export class EditorLanguages implements vscode.Disposable {
     private readonly kept = new Map<number, unknown[]>();
     private lastKept = 0;
@@ -63,7 +72,10 @@ export class EditorLanguages implements vscode.Disposable {
     private async open({ path, hash }: CodeFile): Promise<CodeOpened> {
         const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path));
         const event = `onLanguage:${document.languageId}`;
-        const extensions = vscode.extensions.all.filter(({ packageJSON }) => packageJSON.activationEvents?.includes(event));
+        const extensions = vscode.extensions.all.filter(({ packageJSON }) => {
+            const { activationEvents } = packageJSON as { activationEvents?: string[] };
+            return activationEvents?.includes(event) ?? false;
+        });
         await Promise.allSettled(extensions.map((extension) => extension.activate()));
         const isAsOnDisk = () => hashOf(document.getText().replace(/\r\n?/g, '\n')) === hash;
         const is_current = document.isDirty || isAsOnDisk() || (await changed(document, isAsOnDisk));
@@ -109,25 +121,27 @@ export class EditorLanguages implements vscode.Disposable {
         if (typeof value !== 'object' || value === null) {
             return value ?? undefined;
         }
-        const { $path, $position, $range, $kept } = value as Record<string, never>;
+        const { $path, $position, $range, $kept } = value as Marked;
         if ($path !== undefined) {
             return vscode.Uri.file($path);
         }
         if ($position !== undefined) {
-            return new vscode.Position(...($position as [number, number]));
+            return new vscode.Position(...$position);
         }
         if ($range !== undefined) {
-            return new vscode.Range(...($range as [number, number, number, number]));
+            return new vscode.Range(...$range);
         }
         if ($kept !== undefined) {
-            const [kept, index] = $kept as [number, number];
+            const [kept, index] = $kept;
             return this.kept.get(kept)?.[index];
         }
         return value;
     }
 
     dispose(): void {
-        this.subscriptions.forEach((subscription) => subscription.dispose());
+        for (const subscription of this.subscriptions) {
+            subscription.dispose();
+        }
     }
 }
 

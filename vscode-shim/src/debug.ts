@@ -146,11 +146,13 @@ export class EditorDebugger implements vscode.Disposable {
                     resolve(`The task ${execution.task.name} failed with exit code ${exitCode}.`);
                 }
             });
-            setTimeout(() => watch.dispose(), 300_000).unref();
+            setTimeout(() => {
+                watch.dispose();
+            }, 300_000).unref();
         });
         const started = this.startFound(found, wish).then(
             (ok) => (ok ? null : 'VS Code did not start it; its own message in the window says why.'),
-            (error) => reason(error),
+            (error: unknown) => reason(error),
         );
         const message = await Promise.race([started, failedTask]);
         return message === null ? { failure: null } : failure('start_failed', message);
@@ -283,7 +285,9 @@ export class EditorDebugger implements vscode.Disposable {
     }
 
     dispose(): void {
-        this.subscriptions.forEach((subscription) => subscription.dispose());
+        for (const subscription of this.subscriptions) {
+            subscription.dispose();
+        }
     }
 }
 
@@ -343,13 +347,15 @@ function unknownType(found: Found): string | undefined {
         return undefined;
     }
     const { type } = found.configuration;
-    return knownTypes().includes(type) ? undefined : String(type);
+    return knownTypes().includes(type) ? undefined : type;
 }
 
 /** What some extension debugs. */
 function knownTypes(): string[] {
-    const debuggers = vscode.extensions.all.flatMap(({ packageJSON }) => packageJSON?.contributes?.debuggers ?? []);
-    return debuggers.map(({ type }) => String(type));
+    return vscode.extensions.all.flatMap(({ packageJSON }) => {
+        const { contributes } = packageJSON as { contributes?: { debuggers?: { type: string }[] } };
+        return (contributes?.debuggers ?? []).map(({ type }) => type);
+    });
 }
 
 function isTaskOf(found: Found, task: vscode.Task): boolean {

@@ -35,7 +35,7 @@ export function activate(context: vscode.ExtensionContext): void {
             },
             greet: () => {
                 debug.greet();
-                void settings.push().catch((error) => log.warn(`settings: ${reason(error)}`));
+                void settings.push().catch((error: unknown) => log.warn(`settings: ${reason(error)}`));
             },
         },
         log,

@@ -78,7 +78,7 @@ export class StopFocus {
 
     /** A message of the adapter, before VS Code gets it. */
     onReceived(message: DapMessage): void {
-        if (message.event === 'stopped' && this.isClients && !configuration().get('revealOnStop', false)) {
+        if (message.event === 'stopped' && this.isClients && !configuration().get<boolean>('revealOnStop', false)) {
             message.body = { ...message.body, preserveFocusHint: true };
             this.isToShow = true;
         } else if (message.type === 'response' && this.isToShow && message.request_seq === this.top) {
@@ -100,24 +100,35 @@ export class StopFocus {
             if (!this.isToShow || isElsewhere || isShown) {
                 break;
             }
+            asked = path;
+            noteShown(vscode.window.activeTextEditor);
             await Promise.resolve(vscode.commands.executeCommand(SHOW_FRAME, null)).catch(() => undefined);
-            shownLast = path;
         }
         this.isToShow = false;
     }
 }
 
+/** The file in which VS Code was last asked to show a stop: of a program that ended meanwhile it shows none. */
+let asked: string | undefined;
 /** The file that a stop was shown in last, as long as the user does nothing in it: the next may be shown in its place. */
 let shownLast: string | undefined;
 
-/** Follows where the user types and clicks. */
+/** An editor has come to the front, or is there already. */
+function noteShown(editor: vscode.TextEditor | undefined): void {
+    if (editor !== undefined && editor.document.uri.fsPath === asked) {
+        shownLast = asked;
+    }
+}
+
+/** Follows what is shown, and where the user types and clicks. */
 export function followUser(): vscode.Disposable {
     const { Keyboard, Mouse } = vscode.TextEditorSelectionChangeKind;
-    return vscode.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => {
+    const selected = vscode.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => {
         if ((kind === Keyboard || kind === Mouse) && textEditor.document.uri.fsPath === shownLast) {
             shownLast = undefined;
         }
     });
+    return vscode.Disposable.from(selected, vscode.window.onDidChangeActiveTextEditor(noteShown));
 }
 
 /** Whether a file would be opened over an editor that the user works in: what is typed there would get lost. */

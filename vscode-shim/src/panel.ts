@@ -127,7 +127,7 @@ export class Panel {
                 return;
             }
             // The agent may have ended, to start again, before its answer was here.
-            await this.act('restart').catch((error) => {
+            await this.act('restart').catch((error: unknown) => {
                 if (!(error instanceof AgentGone)) {
                     throw error;
                 }

@@ -37,8 +37,9 @@ export class Settings implements vscode.Disposable {
     /** Carries out what the user changed; without an event, all that the user ever set: the rest is left as it is. */
     async push(event?: vscode.ConfigurationChangeEvent): Promise<void> {
         const isMeant = (name: string) => event?.affectsConfiguration(`baton.${name}`) ?? name !== 'autoStart';
-        const valueOf = (name: string) => (event ? configuration().get(name) : explicit(name));
-        const meant = ['autoStart', ...SHARED].filter(isMeant).map((name) => [name, valueOf(name)]);
+        const valueOf = (name: string): unknown => (event ? configuration().get(name) : explicit(name));
+        const named = ['autoStart', ...SHARED].filter(isMeant);
+        const meant = named.map((name): [string, unknown] => [name, valueOf(name)]);
         const port = explicit('port');
         if (isMeant('port') && port !== this.memory.get(PORT_KEY)) {
             meant.push(['port', port]);

@@ -324,6 +324,11 @@ fn prepare(chosen: &Chosen) -> Result<Vec<Case>> {
         (installing.join().unwrap_or_else(|_| bail!("installing panicked")), cases)
     });
     installed?;
+    let mut cases = cases;
+    if chosen.wants(Suite::Check) {
+        // Its packages are installed by now, where windows are tested.
+        cases.push(windows::lint()?);
+    }
     if chosen.suites.iter().all(|suite| matches!(suite, Suite::Check | Suite::Sim)) {
         return Ok(cases);
     }

@@ -66,7 +66,7 @@ pub(crate) fn check_cases() -> Vec<Case> {
     steps.map(|(name, step)| check_case(name, step)).into()
 }
 
-fn check_case(name: &str, mut step: Command) -> Case {
+pub(crate) fn check_case(name: &str, mut step: Command) -> Case {
     let began = Instant::now();
     let outcome = match logged(name, &mut step) {
         Ok(()) => Outcome::Passed,
@@ -79,10 +79,13 @@ fn check_case(name: &str, mut step: Command) -> Case {
     Case { suite: Suite::Check, home: String::new(), name: name.to_owned(), seconds, outcome }
 }
 
-/// `cargo xtask check`: with the house rules, which read our own sources and run nothing.
+/// `cargo xtask check`: with the tests of the extension's parts, and the house rules, which read our own sources and run
+/// nothing.
 pub(crate) fn check() -> Result<bool> {
     let began = Instant::now();
     let mut cases = check_cases();
+    cases.push(windows::lint()?);
+    cases.extend(windows::test_parts()?);
     cases.extend(suites::runner_of(&["--workspace", "--test", "it"])?.run(suites::HOUSE_RULES)?);
     Ok(suites::finish(cases, began))
 }

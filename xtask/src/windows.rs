@@ -12,6 +12,7 @@ use crate::junit::{self, Told};
 use crate::report::{Case, Failure, Outcome};
 use crate::run::{apt, cache, command, download, logged, output_of, root, say, shown};
 use crate::suites::Suite;
+use crate::task::check_case;
 
 /// VS Code 1.139.1 with its workbench, from npm.
 const CODE_SERVER: &str = "code-server@4.139.1";
@@ -304,6 +305,29 @@ fn host_target() -> Result<&'static str> {
 
 /// npm packages, types, texts, bundle.
 pub(crate) fn build_extension() -> Result<()> {
+    install_extension()?;
+    logged("tsc", npm_program("node_modules/typescript/lib/tsc.js").arg("--noEmit"))?;
+    logged("texts of the extension", npm_program("scripts/check-strings.mjs").arg("--"))?;
+    logged("esbuild", npm_program("esbuild.mjs").arg("--"))
+}
+
+/// What the extension's sources break of the rules in `vscode-shim/eslint.config.mjs`.
+pub(crate) fn lint() -> Result<Case> {
+    install::install_node()?;
+    install_extension()?;
+    let mut eslint = npm_program("node_modules/eslint/bin/eslint.js");
+    eslint.arg("src");
+    Ok(check_case("eslint", eslint))
+}
+
+/// The tests of the extension's parts by themselves: they need no window.
+pub(crate) fn test_parts() -> Result<Vec<Case>> {
+    let file = files()?.into_iter().find(|file| file.name == "parts").context("parts.test.mjs is gone")?;
+    file.run(None)
+}
+
+/// The npm packages of the extension.
+fn install_extension() -> Result<()> {
     let folder = root().join("vscode-shim");
     let stamp = std::fs::read_to_string(folder.join("package-lock.json"))?;
     let modules = folder.join("node_modules");
@@ -313,9 +337,7 @@ pub(crate) fn build_extension() -> Result<()> {
         // esbuild checks its own binary when it is first run; nothing needs to be compiled.
         write_stamp(&modules, &stamp)?;
     }
-    logged("tsc", npm_program("node_modules/typescript/lib/tsc.js").arg("--noEmit"))?;
-    logged("texts of the extension", npm_program("scripts/check-strings.mjs").arg("--"))?;
-    logged("esbuild", npm_program("esbuild.mjs").arg("--"))
+    Ok(())
 }
 
 fn install_chromium() -> Result<()> {

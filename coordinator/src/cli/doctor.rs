@@ -64,6 +64,18 @@ impl Findings {
 }
 
 pub(super) async fn run(as_json: bool) -> Done {
+    let findings = examine().await;
+    print(&findings, as_json);
+    let worst = findings.iter().map(|finding| finding.level).max();
+    if worst == Some(Level::Error) { Err(Failed::silently(exit::FAILED)) } else { Ok(()) }
+}
+
+/// What `--json` prints.
+pub(super) async fn examined() -> Value {
+    serde_json::json!(examine().await)
+}
+
+async fn examine() -> Vec<Finding> {
     let mut findings = Findings::default();
     if let Some(home) = state_folder(&mut findings) {
         let status = coordinator(&mut findings, &home).await;
@@ -82,9 +94,7 @@ pub(super) async fn run(as_json: bool) -> Done {
             );
         }
     }
-    print(&findings.0, as_json);
-    let worst = findings.0.iter().map(|finding| finding.level).max();
-    if worst == Some(Level::Error) { Err(Failed::silently(exit::FAILED)) } else { Ok(()) }
+    findings.0
 }
 
 fn print(findings: &[Finding], as_json: bool) {

@@ -1,11 +1,14 @@
-//! `baton logs`: the newest log file of the coordinator or of the windows, or all that is written from now on.
+//! `baton logs`: the newest log file of the coordinator or of the windows, what is asked for of all files that are kept,
+//! or all that is written from now on.
 
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::collections::VecDeque;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::time::Duration;
 
 use baton_link::home::Home;
 use baton_link::logs::{AUDIT, LogFolder};
-use clap::Args;
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::outcome::{Done, Failed, exit};
@@ -22,6 +25,15 @@ pub(crate) struct LogsOptions {
     /// Show the audit log: everything that was changed or run, oldest first
     #[arg(long, conflicts_with_all = ["agents", "follow"])]
     audit: bool,
+    /// Show what both logs say about one window, given by the beginning of its ID
+    #[arg(long, value_name = "WINDOW", conflicts_with_all = ["agents", "follow"])]
+    window: Option<String>,
+    /// Show lines of this level and worse ones
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<Level>,
+    /// Show lines of the last 90s, 30m, 2h, or 1d
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<Timestamp>,
     /// Keep printing new lines
     #[arg(long, short)]
     follow: bool,
@@ -30,9 +42,75 @@ pub(crate) struct LogsOptions {
     lines: usize,
 }
 
+/// How bad a line is; the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// The moment before which lines are too old.
+fn since(text: &str) -> Result<Timestamp, String> {
+    let wrong = || format!("{text} is not a time, such as 90s, 30m, 2h, 1d");
+    let (digits, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(wrong)?);
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return Err(wrong()),
+    };
+    let ago = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(seconds)).ok_or_else(wrong)?;
+    Timestamp::now().checked_sub(Duration::from_secs(ago)).map_err(|_| wrong())
+}
+
+/// Which lines are shown.
+#[derive(Debug, Default)]
+struct Filter {
+    is_audit: bool,
+    /// What a line about the window holds.
+    window: Option<String>,
+    level: Option<Level>,
+    /// The time with which the first line that is shown may begin.
+    since: Option<String>,
+}
+
+impl Filter {
+    fn of(options: &LogsOptions) -> Self {
+        Self {
+            is_audit: options.audit,
+            window: options.window.as_ref().map(|window| format!("window={window}")),
+            level: options.level,
+            since: options.since.map(|since| format!("{since:.6}")),
+        }
+    }
+
+    /// Whether every line is shown.
+    fn is_open(&self) -> bool {
+        !self.is_audit && self.window.is_none() && self.level.is_none() && self.since.is_none()
+    }
+
+    fn shows(&self, line: &str) -> bool {
+        let mut words = line.split_ascii_whitespace();
+        let (time, level) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let level = || Level::from_str(level, true).is_ok_and(|level| Some(level) <= self.level);
+        (!self.is_audit || is_audit(line))
+            && self.since.as_deref().is_none_or(|since| time >= since)
+            && (self.level.is_none() || level())
+            && self.window.as_ref().is_none_or(|window| line.contains(window.as_str()))
+    }
+
+    fn shown(&self, text: &[u8]) -> Vec<u8> {
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        lines.filter(|line| self.shows(&String::from_utf8_lossy(line))).flatten().copied().collect()
+    }
+}
+
 pub(super) async fn run(options: LogsOptions) -> Done {
     let home = Home::from_env()?;
-    let kind = if options.agents { "agent" } else { "baton" };
     let path = home.logs_path();
     let failed = |why: String| Failed::new(exit::FAILED, why);
     let folder = match LogFolder::open(&path) {
@@ -42,15 +120,18 @@ pub(super) async fn run(options: LogsOptions) -> Done {
         }
         Err(error) => return Err(failed(format!("cannot read {}: {error}", path.display()))),
     };
-    if options.audit {
-        return audit(&folder, options.lines);
+    let filter = Filter::of(&options);
+    let kind = if options.agents { "agent" } else { "baton" };
+    if !options.follow && !filter.is_open() {
+        let kinds = if options.audit || options.window.is_some() { &["agent", "baton"][..] } else { &[kind] };
+        return search(&folder, kinds, &filter, options.lines);
     }
     let Some(mut name) = newest(&folder, kind) else {
         return Err(failed(format!("no logs in {} yet", path.display())));
     };
     output::note(path.join(&name).display().to_string());
     let text = read_from(&folder, &name, 0)?;
-    output::raw(last_lines(&text, options.lines));
+    output::raw(last_lines(&filter.shown(&text), options.lines));
     let mut offset = text.len() as u64;
     if !options.follow {
         return Ok(());
@@ -58,7 +139,7 @@ pub(super) async fn run(options: LogsOptions) -> Done {
     loop {
         sleep(FOLLOW_EVERY).await;
         let text = read_from(&folder, &name, offset)?;
-        output::raw(&text);
+        output::raw(&filter.shown(&text));
         offset += text.len() as u64;
         // A new day has a new file.
         match newest(&folder, kind) {
@@ -68,25 +149,36 @@ pub(super) async fn run(options: LogsOptions) -> Done {
     }
 }
 
-/// The audit lines of all files that are kept.
-fn audit(folder: &LogFolder, n_lines: usize) -> Done {
-    let names = ["agent", "baton"].into_iter().flat_map(|kind| folder.names(kind).unwrap_or_default());
-    let mut lines = Vec::new();
-    for name in names {
-        let text = read_from(folder, &name, 0)?;
-        let of_file = text.split_inclusive(|byte| *byte == b'\n').filter(|line| is_audit(line));
-        lines.extend(of_file.map(<[u8]>::to_vec));
+/// The last of the lines that are wanted, of all files that are kept.
+fn search(folder: &LogFolder, kinds: &[&str], filter: &Filter, n_lines: usize) -> Done {
+    let mut found = Vec::new();
+    for kind in kinds {
+        let mut last = VecDeque::new();
+        for name in folder.names(kind).unwrap_or_default() {
+            let cannot = |error: io::Error| Failed::new(exit::FAILED, format!("cannot read {name}: {error}"));
+            let mut file = BufReader::new(folder.read(&name).map_err(cannot)?);
+            let mut line = Vec::new();
+            while file.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
+                if filter.shows(&String::from_utf8_lossy(&line)) {
+                    last.push_back(line.clone());
+                }
+                if last.len() > n_lines {
+                    last.pop_front();
+                }
+                line.clear();
+            }
+        }
+        found.extend(last);
     }
     // Each begins with its time.
-    lines.sort();
-    output::raw(last_lines(&lines.concat(), n_lines));
+    found.sort();
+    output::raw(last_lines(&found.concat(), n_lines));
     Ok(())
 }
 
 /// By its place: `TIME LEVEL TARGET: ...`. What an event tells of comes later in its line.
-fn is_audit(line: &[u8]) -> bool {
-    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    words.nth(2).and_then(|word| word.strip_suffix(b":")) == Some(AUDIT.as_bytes())
+fn is_audit(line: &str) -> bool {
+    line.split_ascii_whitespace().nth(2).and_then(|word| word.strip_suffix(':')) == Some(AUDIT)
 }
 
 fn newest(folder: &LogFolder, kind: &str) -> Option<String> {
@@ -100,7 +192,7 @@ fn read_from(folder: &LogFolder, name: &str, offset: u64) -> Result<Vec<u8>, Fai
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map(|_| bytes)
     };
-    read().map_err(|error: std::io::Error| Failed::new(exit::FAILED, format!("cannot read {name}: {error}")))
+    read().map_err(|error: io::Error| Failed::new(exit::FAILED, format!("cannot read {name}: {error}")))
 }
 
 fn last_lines(text: &[u8], n_lines: usize) -> &[u8] {
@@ -119,10 +211,43 @@ mod tests {
 
     #[test]
     fn audit_lines_are_known_by_the_place_of_their_target() {
-        assert!(is_audit(b"2026-11-22T10:00:00Z  INFO baton_audit: tool=x\n"));
-        assert!(!is_audit(b"2026-11-22T10:00:00Z  INFO member{window=w}: baton_audit: forged\n"));
-        assert!(!is_audit(b"2026-11-22T10:00:00Z  INFO baton: baton_audit: forged\n"));
-        assert!(!is_audit(b"baton_audit:\n"));
+        assert!(is_audit("2026-11-22T10:00:00Z  INFO baton_audit: tool=x\n"));
+        assert!(!is_audit("2026-11-22T10:00:00Z  INFO member{window=w}: baton_audit: forged\n"));
+        assert!(!is_audit("2026-11-22T10:00:00Z  INFO baton: baton_audit: forged\n"));
+        assert!(!is_audit("baton_audit:\n"));
+    }
+
+    #[test]
+    fn lines_are_chosen_by_time_level_and_window() {
+        let lines = [
+            "2026-11-26T10:00:00.000000Z  INFO member{window=shop-1}: baton_link: a",
+            "2026-11-26T10:00:01.000000Z ERROR member{window=weather-2}: baton_link: b",
+            "2026-11-26T10:00:02.000000Z  WARN baton_daemon: c window=shop-1",
+            "no line of ours",
+        ];
+        let shown = |filter: Filter| {
+            let letters =
+                lines.iter().filter(|line| filter.shows(line)).map(|line| line.split(": ").last().unwrap());
+            letters.map(|rest| rest.split(' ').next().unwrap()).collect::<String>()
+        };
+        assert_eq!(shown(Filter { window: Some("window=shop".to_owned()), ..Filter::default() }), "ac");
+        assert_eq!(shown(Filter { level: Some(Level::Warn), ..Filter::default() }), "bc");
+        assert_eq!(shown(Filter { level: Some(Level::Info), ..Filter::default() }), "abc");
+        let since = Some("2026-11-26T10:00:01.000000Z".to_owned());
+        assert_eq!(shown(Filter { since, level: Some(Level::Trace), ..Filter::default() }), "bc");
+        assert!(Filter::default().is_open() && Filter::default().shows("no line of ours"));
+    }
+
+    #[test]
+    fn a_time_is_a_number_and_a_unit() {
+        for (text, seconds) in [("90s", 90), ("30m", 1_800), ("2h", 7_200), ("1d", 86_400)] {
+            let then = since(text).unwrap();
+            let ago = Timestamp::now().duration_since(then);
+            assert!((0..=5).contains(&(ago.as_secs() - seconds)), "{text}: {ago}");
+        }
+        for text in ["", "5", "m", "5 m", "5w", "99999999999999999999s", "9999999999999d", "-5m"] {
+            assert!(since(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -71,12 +71,7 @@ pub(super) async fn token(options: TokenOptions) -> Done {
 pub(super) async fn settings(options: SettingsOptions) -> Done {
     let home = Home::from_env()?;
     let Some(key) = options.key else {
-        let settings = match find(&home).await {
-            Ok(mut connection) => connection.settings().await?,
-            Err(FindError::NotRunning) => stored_settings(&home),
-            Err(error) => return Err(error.into()),
-        };
-        output::json(&settings);
+        output::json(&current(&home).await?);
         return Ok(());
     };
     let mut connection = started(None).await?;
@@ -97,6 +92,15 @@ pub(super) async fn settings(options: SettingsOptions) -> Done {
         })?;
     output::json(&connection.change_settings(&change).await?);
     Ok(())
+}
+
+/// The settings in force, or those that a coordinator will begin with.
+pub(super) async fn current(home: &Home) -> Result<Settings, Failed> {
+    match find(home).await {
+        Ok(mut connection) => Ok(connection.settings().await?),
+        Err(FindError::NotRunning) => Ok(stored_settings(home)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn stored_settings(home: &Home) -> Settings {

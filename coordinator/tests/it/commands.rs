@@ -138,6 +138,32 @@ fn logs_are_shown() {
     assert_eq!(last.stdout.lines().count(), 1);
 }
 
+#[test]
+fn logs_are_searched_by_level_time_and_window() {
+    let scene = Scene::new();
+    scene.up();
+    let old = "2026-01-01T00:00:00.000000Z  WARN member{window=shop-1}: baton_link: an old warning\n\
+               2026-01-01T00:00:01.000000Z  INFO member{window=weather-2}: baton_link: an old word\n";
+    std::fs::write(scene.home_path().join("logs/agent.2026-01-01.log"), old).unwrap();
+    let shown = |arguments: &[&str]| {
+        let answer = Answer::of(scene.command(&[&["logs"], arguments].concat()).output().unwrap());
+        assert_eq!(answer.code, 0, "{answer:?}");
+        answer.stdout
+    };
+    assert!(shown(&["--since", "1h"]).contains("the coordinator is ready"));
+    assert_eq!(shown(&["--since", "1h", "--agents"]), "");
+    assert_eq!(shown(&["--agents", "--level", "warn"]).lines().count(), 1);
+    assert!(shown(&["--window", "shop"]).contains("an old warning"));
+    assert_eq!(shown(&["--window", "shop", "--level", "error"]), "");
+    assert_eq!(
+        shown(&["--agents", "--level", "info", "-n", "1"]),
+        old.split_inclusive('\n').next_back().unwrap()
+    );
+    let wrong = Answer::of(scene.command(&["logs", "--since", "yesterday"]).output().unwrap());
+    assert_eq!(wrong.code, 64);
+    assert!(wrong.stderr.contains("yesterday is not a time, such as 90s, 30m, 2h, 1d"), "{wrong:?}");
+}
+
 /// Whoever could put a link there must not have the logs written, or another file shown, through it.
 #[test]
 fn logs_are_not_followed_through_a_link() {
