@@ -68,6 +68,10 @@ pub(crate) enum Answered {
     Serves,
     /// One coordinator followed another.
     Replaced,
+    /// The coordinator is at this port now.
+    Moved(u16),
+    /// A setting was changed.
+    Set,
 }
 
 thread_local! {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use baton_link::home::DEFAULT_PORT;
 use baton_link::sim;
 
-use crate::parts::Verb;
+use crate::parts::{self, Verb};
 use crate::system;
 use crate::world::{CLIENTS, Kind, WINDOWS, World};
 
@@ -71,6 +72,10 @@ enum Fault {
         window: Target,
         verb: Verb,
     },
+    /// The user moves the coordinator to another port.
+    ChangePort(u16),
+    /// The user sets how long calls wait for a window.
+    SetHold(u64),
 }
 
 /// What is still to come.
@@ -86,6 +91,12 @@ struct Dice(u64);
 
 /// By how much somebody sets the wall clock, in seconds.
 const CLOCKS: [i64; 6] = [-31_536_000, -3_600, -5, 5, 3_600, 31_536_000];
+
+/// Where somebody moves the coordinator to.
+const PORTS: [u16; 3] = [DEFAULT_PORT, DEFAULT_PORT + 1, DEFAULT_PORT + 2];
+
+/// For how long somebody has calls wait.
+const HOLDS_MS: [u64; 3] = [0, 1_000, 15_000];
 
 impl Dice {
     fn below(&mut self, n: u64) -> u64 {
@@ -118,7 +129,7 @@ impl Dice {
 
     fn fault(&mut self) -> Fault {
         let window = self.window();
-        match self.below(24) {
+        match self.below(27) {
             0..=1 => Fault::KillCoordinator { lost: Vec::new() },
             2 => Fault::KillCoordinator { lost: self.files() },
             3 => Fault::StopCoordinator(self.time(200, 12_000)),
@@ -138,6 +149,8 @@ impl Dice {
             19 => Fault::SetClock(self.one_of(&CLOCKS)),
             20 => Fault::LoseFiles(vec![LOCK]),
             21..=22 => Fault::Replace,
+            23..=24 => Fault::ChangePort(self.one_of(&PORTS)),
+            25 => Fault::SetHold(self.one_of(&HOLDS_MS)),
             _ => Fault::Stranger { time: self.time(500, 8_000), is_port_known: false },
         }
     }
@@ -146,7 +159,16 @@ impl Dice {
     fn story(&mut self) -> Vec<(Duration, Fault)> {
         let kill = |lost: &[&'static str]| Fault::KillCoordinator { lost: lost.to_vec() };
         let stop = Fault::Order { window: Target::Live, verb: Verb::Stop };
-        match self.below(16) {
+        match self.below(18) {
+            // What the port is now has to be known to everybody.
+            6 => vec![
+                (Duration::ZERO, Fault::ChangePort(self.one_of(&PORTS))),
+                (self.time(0, 2_000), kill(&[])),
+            ],
+            7 => vec![
+                (Duration::ZERO, Fault::ChangePort(self.one_of(&PORTS))),
+                (self.time(0, 2_000), Fault::Replace),
+            ],
             // One that follows, or is followed, is killed, stopped, or cannot write.
             3 => vec![
                 (Duration::ZERO, Fault::Replace),
@@ -277,7 +299,8 @@ impl Faults {
             }
             Fault::Replace => {
                 world.tell("the user has another version take over");
-                world.replace();
+                let program = world.other_version();
+                world.have_user(|home| parts::replace(home, program));
             }
             Fault::StopCoordinator(time) => {
                 self.stop(world, ("the coordinator".to_owned(), Kind::Coordinator), time);
@@ -322,6 +345,14 @@ impl Faults {
                 system::set_wall(by);
             }
             Fault::Stranger { time, is_port_known } => world.start_stranger(time, is_port_known),
+            Fault::ChangePort(port) => {
+                world.tell(&format!("the user orders: port {port}"));
+                world.have_user(|home| parts::change_port(home, port));
+            }
+            Fault::SetHold(ms) => {
+                world.tell(&format!("the user orders: calls wait for {ms} ms"));
+                world.have_user(|home| parts::set_hold(home, ms));
+            }
             Fault::Order { window, verb } => {
                 let window = number(world, window);
                 world.tell(&format!("the user orders: {verb:?} w{window}"));

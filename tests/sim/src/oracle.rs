@@ -248,6 +248,8 @@ impl Oracle {
             Answered::Ordered { window, verb } => self.on_ordered(now, *window, *verb),
             Answered::Serves => self.on_coordinator_serves(now),
             Answered::Replaced => self.tell(now, "another version has taken over".to_owned()),
+            Answered::Moved(port) => self.tell(now, format!("the coordinator is at port {port} now")),
+            Answered::Set => self.tell(now, "the setting is changed".to_owned()),
         }
     }
 

@@ -16,7 +16,7 @@ use baton_daemon::succession;
 use baton_link::find::{FindOptions, find};
 use baton_link::home::Home;
 use baton_link::net;
-use baton_proto::control::WindowKind;
+use baton_proto::control::{PortChange, SettingsChange, WindowKind};
 use baton_proto::ids::WindowId;
 pub(crate) use baton_proto::shim::Verb;
 use baton_proto::start::Handshake;
@@ -109,6 +109,25 @@ pub(crate) async fn replace(home: PathBuf, program: PathBuf) {
     let Ok(mut connection) = find(&home).await else { return };
     if connection.replace(&program).await.is_ok() {
         client::note(Answered::Replaced);
+    }
+}
+
+/// `baton port`.
+pub(crate) async fn change_port(home: PathBuf, port: u16) {
+    let Ok(home) = Home::open(home) else { return };
+    let Ok(mut connection) = find(&home).await else { return };
+    if connection.change_port(&PortChange { port }).await.is_ok() {
+        client::note(Answered::Moved(port));
+    }
+}
+
+/// `baton settings hold_calls_ms`.
+pub(crate) async fn set_hold(home: PathBuf, ms: u64) {
+    let Ok(home) = Home::open(home) else { return };
+    let Ok(mut connection) = find(&home).await else { return };
+    let change = SettingsChange { hold_calls_ms: Some(ms), ..SettingsChange::default() };
+    if connection.change_settings(&change).await.is_ok() {
+        client::note(Answered::Set);
     }
 }
 

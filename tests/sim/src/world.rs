@@ -27,6 +27,9 @@ pub(crate) const WINDOWS: usize = 3;
 /// Clients of a world, see [`client`].
 pub(crate) const CLIENTS: usize = 5;
 
+/// The program of another version: it is looked at, and never run.
+const PROGRAM: &str = "baton";
+
 /// What a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -263,23 +266,27 @@ impl World {
         self.tell(&format!("process {pid} goes on"));
     }
 
-    /// Has the user order something.
+    /// Has the user order something of a window.
     pub(crate) fn order(&mut self, window: usize, verb: parts::Verb) {
-        let home = self.home();
-        let Some(user) = self.processes.iter().find(|process| process.kind == Kind::User) else { return };
-        sim::enter(user.pid);
-        user.runtime.spawn(parts::order(home, window, verb));
-        sim::enter(0);
+        self.have_user(|home| parts::order(home, window, verb));
         self.oracle.on_order(self.now, window, verb);
     }
 
-    /// Has the user replace the coordinator by another version.
-    pub(crate) fn replace(&mut self) {
-        let (home, program) = (self.home(), self.folder.join("baton"));
+    /// Has the user do something.
+    pub(crate) fn have_user<F>(&mut self, what: impl FnOnce(PathBuf) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let home = self.home();
         let Some(user) = self.processes.iter().find(|process| process.kind == Kind::User) else { return };
         sim::enter(user.pid);
-        user.runtime.spawn(parts::replace(home, program));
+        user.runtime.spawn(what(home));
         sim::enter(0);
+    }
+
+    /// What another version would be.
+    pub(crate) fn other_version(&self) -> PathBuf {
+        self.folder.join(PROGRAM)
     }
 
     /// One more line of the story.
@@ -339,8 +346,7 @@ pub(crate) fn folder(seed: u64) -> std::io::Result<PathBuf> {
         _ => {}
     }
     std::fs::create_dir_all(&folder)?;
-    // What another version would be: it is looked at, and never run.
-    std::fs::write(folder.join("baton"), "")?;
+    std::fs::write(folder.join(PROGRAM), "")?;
     for window in 0..WINDOWS {
         // Each is a tree of its own.
         std::fs::create_dir_all(folder.join(format!("tree-{window}/.git")))?;

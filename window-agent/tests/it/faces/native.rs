@@ -254,3 +254,13 @@ async fn a_start_with_stdin_chooses_an_adapter_that_passes_it_on() {
     assert_eq!(launched.value["adapter"], LLDB, "{launched:#?}");
     assert!(launched.text.contains("got Ada"), "{}", launched.text);
 }
+
+#[tokio::test]
+async fn a_shell_script_reads_what_its_start_gives_it() {
+    let desk = desk().await;
+    std::fs::write(desk.path("ask.sh"), "read -r name\necho \"hello $name\"\n").unwrap();
+    let launch = json!({"program": "ask.sh", "stdin": "Ada\n", "stop_on_entry": false});
+    let launched = desk.debug("launch", launch).await;
+    assert_eq!(launched.value["adapter"], "bash-dap", "{launched:#?}");
+    assert!(launched.text.contains("hello Ada"), "{}", launched.text);
+}

@@ -161,3 +161,54 @@ async fn a_compound_reads_nothing_for_it_has_no_one_program() {
     let sessions = desk.debug("sessions", json!({})).await;
     assert!(sessions.text.contains("No debug sessions."), "{}", sessions.text);
 }
+
+/// Each says who built the program.
+#[tokio::test]
+async fn tasks_of_npm_and_cppbuild_run_what_their_tools_run() {
+    let desk = desk(build()).await;
+    let scripts = json!({ "name": "x", "scripts": { "build": "cc -g -o 'out dir/main' main.c" } });
+    std::fs::write(desk.path("package.json"), scripts.to_string()).unwrap();
+    std::fs::create_dir_all(desk.path("out dir")).unwrap();
+    let file = "${workspaceFolder}/main.c";
+    let tasks = [
+        ("npm", json!({ "label": "build", "type": "npm", "script": "build" })),
+        (
+            "cppbuild",
+            json!({ "label": "build", "type": "cppbuild", "command": "cc",
+                "args": ["-g", file, "-o", "${workspaceFolder}/out dir/main"], "options": { "cwd": "/" } }),
+        ),
+    ];
+    for (tool, task) in tasks {
+        std::fs::write(desk.path(".vscode/tasks.json"), json!({ "tasks": [task] }).to_string()).unwrap();
+        std::fs::write(desk.path("main.c"), READY.replace("the task", tool)).unwrap();
+        let ran = desk.debug("launch", json!({ "configuration": "Run" })).await;
+        assert!(ran.text.contains(&format!("built by {tool}")), "{tool}: {}", ran.text);
+    }
+    // VS Code finds this one by itself.
+    let launch = std::fs::read_to_string(desk.path(".vscode/launch.json")).unwrap();
+    std::fs::write(desk.path(".vscode/launch.json"), launch.replace("\"build\"", "\"npm: build\"")).unwrap();
+    std::fs::remove_file(desk.path(".vscode/tasks.json")).unwrap();
+    std::fs::write(desk.path("main.c"), READY.replace("the task", "npm alone")).unwrap();
+    let ran = desk.debug("launch", json!({ "configuration": "Run" })).await;
+    assert!(ran.text.contains("built by npm alone"), "{}", ran.text);
+}
+
+#[tokio::test]
+async fn a_task_of_cargo_builds_the_crate() {
+    let desk = Desk::open().await;
+    std::fs::create_dir_all(desk.path(".vscode")).unwrap();
+    std::fs::create_dir_all(desk.path("tiny/src")).unwrap();
+    let manifest = "[package]\nname = \"tiny\"\nversion = \"0.0.0\"\nedition = \"2021\"\n[workspace]\n";
+    std::fs::write(desk.path("tiny/Cargo.toml"), manifest).unwrap();
+    std::fs::write(desk.path("tiny/src/main.rs"), "fn main() {\n    println!(\"built by cargo\");\n}\n")
+        .unwrap();
+    let task = json!({ "label": "build", "type": "cargo", "command": "build",
+        "args": ["--offline", "--target-dir", "${workspaceFolder}/out"],
+        "options": { "cwd": "${workspaceFolder}/tiny" } });
+    std::fs::write(desk.path(".vscode/tasks.json"), json!({ "tasks": [task] }).to_string()).unwrap();
+    let launch = json!({ "configurations": [{ "name": "Run", "type": "lldb-dap", "request": "launch",
+        "program": "${workspaceFolder}/out/debug/tiny", "preLaunchTask": "build" }] });
+    std::fs::write(desk.path(".vscode/launch.json"), launch.to_string()).unwrap();
+    let ran = desk.debug("launch", json!({ "configuration": "Run" })).await;
+    assert!(ran.text.contains("built by cargo"), "{}", ran.text);
+}
