@@ -41,7 +41,7 @@ pub const CALLER_HEADER: &str = "baton-caller";
 pub const FOLDER_HEADER: &str = "baton-folder";
 
 /// Header beside [`FOLDER_HEADER`]: the root of the tree that the folder is in, when it is in one. No window outside of
-/// it answers.
+/// it answers, and to an agent relative paths mean no file outside of it.
 pub const TREE_HEADER: &str = "baton-tree";
 
 /// Header beside [`TREE_HEADER`], of any value: another tree is around that one. A window on a folder that is in no tree

@@ -39,7 +39,7 @@ class Stage extends Editor {
             }
             return (await fetch(`${address}/json/version`)).ok;
         });
-        const connected = await playwright.chromium.connectOverCDP(address);
+        const connected = await playwright().chromium.connectOverCDP(address);
         this.browser = connected.contexts()[0];
         await this.browser.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: this.base });
         this.blank = this.browser.pages()[0];

@@ -176,6 +176,41 @@ fn relative_paths_mean_the_clients_folder_first() {
     assert_eq!(started.content["status"], "completed", "{started:?}");
 }
 
+/// A window on a folder that is in no tree itself has the trees in it.
+#[test]
+fn a_client_of_one_tree_changes_and_runs_no_file_of_another() {
+    let mut world = World::new();
+    let work = world.scratch().canonicalize().expect("it is there").join("work");
+    for folder in ["one", "two"] {
+        fs::create_dir_all(work.join(folder)).unwrap();
+        fs::write(work.join(folder).join("who.py"), format!("NAME = \"{folder}\"\n")).unwrap();
+        commit_all(&work.join(folder));
+    }
+    fs::write(work.join("one/only.py"), "print(1)\n").unwrap();
+    fs::write(work.join("who.py"), "NAME = \"work\"\n").unwrap();
+    world.window_with("work", WindowOptions { folder: Some(work.clone()), ..WindowOptions::default() });
+    world.await_live("work");
+    let mut bridge = Bridge::start(&world, &work.join("two"), &[]);
+    let edit = json!({ "file_path": "who.py", "edits": [{ "old_text": "NAME", "new_text": "NAMED" }] });
+    let launch = json!({ "action": "launch", "program": "only.py", "timeout": 60 });
+    assert_eq!(bridge.code("lcp_apply_edit", edit.clone()), "");
+    assert_eq!(fs::read_to_string(work.join("two/who.py")).unwrap(), "NAMED = \"two\"\n");
+    assert_eq!(bridge.code("debug", launch.clone()), "file_not_found");
+    let look = json!({ "file_path": "only.py" });
+    assert_eq!(bridge.code("lcp_get_outline", look.clone()), "file_not_found");
+
+    fs::rename(work.join("two"), work.join("away")).unwrap();
+    let shown = bridge.call("lcp_apply_edit", edit);
+    let gone = format!("{} is gone", work.join("two").display());
+    assert!(shown.code() == "file_not_found" && shown.text.contains(&gone), "{shown:?}");
+    assert_eq!(bridge.code("debug", launch), "file_not_found");
+    assert_eq!(bridge.code("lcp_get_outline", look), "file_not_found");
+    for folder in ["", "one"] {
+        let text = fs::read_to_string(work.join(folder).join("who.py")).unwrap();
+        assert!(!text.contains("NAMED"), "{folder}: {text}");
+    }
+}
+
 #[test]
 fn a_binding_lasts_while_windows_and_coordinators_go_and_come() {
     let mut world = World::new();

@@ -286,7 +286,7 @@ export class Editor {
 
     async startBrowser({ chinese = false }) {
         const profile = path.join(this.run, 'chromium');
-        this.browser = await playwright.chromium.launchPersistentContext(profile, {
+        this.browser = await playwright().chromium.launchPersistentContext(profile, {
             executablePath: CHROMIUM,
             headless: true,
             chromiumSandbox: false,

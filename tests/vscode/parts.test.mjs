@@ -169,7 +169,10 @@ test('the name of a client is no link, whatever it is', async () => {
     assert.doesNotMatch(parts.shown.pop().text, /\]\(/);
 });
 
-test('a stop of a program that ends before it is shown keeps none of the next from being shown', async () => {
+test('a stop of a program that ends before it is shown keeps none of the next from being shown', async (context) => {
+    let later = 0;
+    const now = performance.now.bind(performance);
+    context.mock.method(performance, 'now', () => now() + later);
     parts.followUser();
     const session = { id: '1' };
     const stop = (file) => {
@@ -190,6 +193,9 @@ test('a stop of a program that ends before it is shown keeps none of the next fr
     assert.ok(await asked('/a.js', () => parts.bring('/a.js')), 'nothing is open');
     assert.ok(await asked('/ends.js', () => undefined), 'it may be shown in place of what we showed');
     assert.ok(await asked('/b.js', () => parts.bring('/b.js')), 'what stands there is ours still');
+    later = 60_000;
+    parts.bring('/ends.js');
+    assert.ok(!(await asked('/c.js', () => parts.bring('/c.js'))), 'a minute later the user opened it');
     parts.bring('/of-the-user.js');
     assert.ok(!(await asked('/c.js', () => parts.bring('/c.js'))), 'the user works there');
 });

@@ -18,7 +18,8 @@ export const FIXTURES = path.join(ROOT, 'tests/fixtures/projects');
 export const VSIX = process.env.BATON_TEST_VSIX;
 export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
-export const playwright = createRequire(path.join(CACHE, 'vscode/pw/'))('playwright-core');
+/** Only once a window is driven: `cargo xtask check` installs no browser. */
+export const playwright = () => createRequire(path.join(CACHE, 'vscode/pw/'))('playwright-core');
 
 export function freePort() {
     return new Promise((resolve, reject) => {

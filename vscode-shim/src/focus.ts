@@ -37,6 +37,8 @@ const SHOW_FRAME = 'workbench.action.debug.focusProcess';
 
 /** VS Code takes an answer up a little after the tracker has seen it; when it takes longer, once more. */
 const SHOW_AFTER_MS = [10, 40, 150, 500, 1_500];
+/** Whoever opens a file later than this is the user. */
+const ASKED_FOR_MS = 10_000;
 /** So often at least. */
 const N_SHOWN = 2;
 
@@ -100,7 +102,7 @@ export class StopFocus {
             if (!this.isToShow || isElsewhere || isShown) {
                 break;
             }
-            asked = path;
+            asked = { path, at: performance.now() };
             noteShown(vscode.window.activeTextEditor);
             await Promise.resolve(vscode.commands.executeCommand(SHOW_FRAME, null)).catch(() => undefined);
         }
@@ -109,14 +111,17 @@ export class StopFocus {
 }
 
 /** The file in which VS Code was last asked to show a stop: of a program that ended meanwhile it shows none. */
-let asked: string | undefined;
+let asked: { path: string | undefined; at: number } | undefined;
 /** The file that a stop was shown in last, as long as the user does nothing in it: the next may be shown in its place. */
 let shownLast: string | undefined;
 
 /** An editor has come to the front, or is there already. */
 function noteShown(editor: vscode.TextEditor | undefined): void {
-    if (editor !== undefined && editor.document.uri.fsPath === asked) {
-        shownLast = asked;
+    if (asked === undefined || performance.now() > asked.at + ASKED_FOR_MS) {
+        return;
+    }
+    if (editor !== undefined && editor.document.uri.fsPath === asked.path) {
+        shownLast = asked.path;
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use baton_election::roster::Roster;
+use baton_election::stand::Stand;
 use baton_http::body::Body;
 use baton_http::respond;
 use baton_link::plant::{self, Plant};
@@ -13,7 +14,7 @@ use baton_mcp::message;
 use baton_mcp::revision::Era;
 use baton_proto::edge::{
     BOUND_HEADER, CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, HEARD_HEADER, Heard, LABEL_HEADER,
-    NOTICE_HEADER,
+    NOTICE_HEADER, TREE_HEADER,
 };
 use baton_proto::percent;
 use bytes::Bytes;
@@ -113,11 +114,19 @@ pub(crate) async fn answer(
         headers.insert(HeaderName::from_static(CALLER_HEADER), caller);
     }
     if let Pin::Folder(stand) = &endpoint.pin {
-        insert(&mut headers, FOLDER_HEADER, &percent::encode(&stand.folder));
+        describe(stand, &mut headers);
     }
     let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running });
     await_window(edge, wish).await;
     send(edge, &call, wish, &ear).await
+}
+
+/// Tells an agent what paths mean to the client.
+fn describe(stand: &Stand, headers: &mut HeaderMap) {
+    insert(headers, FOLDER_HEADER, &percent::encode(&stand.folder));
+    if let Some(tree) = &stand.tree {
+        insert(headers, TREE_HEADER, &percent::encode(tree));
+    }
 }
 
 /// What a client heard of windows: whoever remembers it.

@@ -36,9 +36,26 @@ const EXAMPLE: &str = r#"{"version":"0.2.0","configurations":[{"name":"Python: m
 pub struct Workspace {
     folders: Arc<[Folder]>,
     /// Where the client of a call stands, in one of the folders: relative paths mean that first.
-    stand: Option<Arc<Folder>>,
+    seen: Option<Arc<Seen>>,
     /// Whose addresses of remote files are files of this window.
     remote: Remote,
+}
+
+/// Where a client stands.
+#[derive(Clone, Debug)]
+pub struct Stand {
+    /// Its working directory, which may be gone.
+    pub folder: PathBuf,
+    /// The root of the tree that the directory is in, when it is in one.
+    pub tree: Option<PathBuf>,
+}
+
+/// A client's folder, in a folder of the window.
+#[derive(Debug)]
+struct Seen {
+    folder: Folder,
+    /// Its tree, where that begins below the window's folder: the window has other trees beside it.
+    tree: Option<PathBuf>,
 }
 
 /// What the launch.json files of all folders hold.
@@ -111,15 +128,17 @@ impl Workspace {
                 }
             }
         }
-        (Self { folders: opened.into(), stand: None, remote: Remote::Own }, missing)
+        (Self { folders: opened.into(), seen: None, remote: Remote::Own }, missing)
     }
 
-    /// The same for a client that stands in `folder`; a folder that is in none of the window's means nothing.
-    pub fn seen_from(mut self, folder: &Path) -> Self {
-        let folder = paths::clean(folder);
-        let is_inside = |own: &Folder| folder.starts_with(&own.path);
-        if self.folders.iter().any(is_inside) {
-            self.stand = Some(Arc::new(named(folder)));
+    /// The same for a client that stands there; a folder that is in none of the window's means nothing.
+    pub fn seen_from(mut self, stand: &Stand) -> Self {
+        let folder = paths::clean(&stand.folder);
+        let holds = |path: &Path| self.folders.iter().any(|own| path.starts_with(&own.path));
+        if holds(&folder) {
+            let is_below = |tree: &PathBuf| tree.parent().is_some_and(holds);
+            let tree = stand.tree.as_deref().map(paths::clean).filter(is_below);
+            self.seen = Some(Arc::new(Seen { folder: named(folder), tree }));
         }
         self
     }
@@ -190,17 +209,18 @@ impl Workspace {
 
     /// The file at that place: seen from the client's folder, from the folder that the path begins with in a window of
     /// several, from each folder. The first of these that has one counts, so that what an answer calls a file is that file.
+    /// Only from its own folder a client is led to a file of another tree.
     fn named_file(&self, given: &str, path: &Path) -> Result<Option<PathBuf>, Fault> {
-        if let Some(stand) = &self.stand
-            && let Some(file) = file_at(&stand.path.join(path))?
+        if let Some(seen) = &self.seen
+            && let Some(file) = file_at(&seen.folder.path.join(path))?
         {
             return Ok(Some(file));
         }
         let (mut plain, mut by_name) = (Vec::new(), Vec::new());
         for folder in self.folders.iter() {
-            plain.extend(file_at(&folder.path.join(path))?);
+            plain.extend(self.own_file_at(&folder.path.join(path))?);
             if let Ok(rest) = path.strip_prefix(&folder.name) {
-                by_name.extend(file_at(&folder.path.join(rest))?);
+                by_name.extend(self.own_file_at(&folder.path.join(rest))?);
             }
         }
         let in_order = if self.folders.len() > 1 { [by_name, plain] } else { [plain, by_name] };
@@ -214,8 +234,35 @@ impl Workspace {
         }
     }
 
+    /// The client's tree, where the window has others beside it.
+    fn own_tree(&self) -> Option<&PathBuf> {
+        self.seen.as_ref()?.tree.as_ref()
+    }
+
+    /// The file at a path, unless it is of another tree than the client.
+    fn own_file_at(&self, path: &Path) -> Result<Option<PathBuf>, Fault> {
+        if self.own_tree().is_some_and(|tree| !paths::clean(path).starts_with(tree)) {
+            return Ok(None);
+        }
+        file_at(path)
+    }
+
+    /// Where files are looked for by a part of their path.
+    fn searched(&self) -> Vec<PathBuf> {
+        match self.own_tree() {
+            Some(tree) => vec![tree.clone()],
+            None => self.folders.iter().map(|folder| folder.path.clone()).collect(),
+        }
+    }
+
     fn not_found(&self, given: &str, path: &Path) -> Fault {
         let given = shorten(given);
+        if let Some(seen) = self.seen.as_ref().filter(|seen| path.is_relative() && !seen.folder.path.exists())
+        {
+            let folder = seen.folder.path.display();
+            return Fault::new(Kind::FileNotFound, format!("There is no file {given:?}: {folder} is gone."))
+                .hint("Give an absolute path, or start the client again in a folder that is there.");
+        }
         // Joining an absolute path gives that path.
         let error = if self.folders.iter().any(|folder| folder.path.join(path).is_dir()) {
             Fault::new(Kind::NotAFile, format!("{given:?} is a folder, not a file."))
@@ -227,8 +274,10 @@ impl Workspace {
             alike = self.nearest(path);
         }
         if alike.is_empty() {
-            let folders: Vec<String> =
-                self.folders.iter().map(|folder| folder.path.display().to_string()).collect();
+            let folders: Vec<String> = match &self.seen {
+                Some(seen) if seen.tree.is_some() => vec![seen.folder.path.display().to_string()],
+                _ => self.folders.iter().map(|folder| folder.path.display().to_string()).collect(),
+            };
             return error.hint(format!("Relative paths start at {}.", folders.join(" or ")));
         }
         error.hint("Did you mean one of the candidates?").detail("candidates", shown(&alike))
@@ -239,13 +288,13 @@ impl Workspace {
         // Half of the pairs of letters are others after one slip in a name of six letters.
         const LEAST: f64 = 0.5;
         let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let folders: Vec<PathBuf> = self.folders.iter().map(|folder| folder.path.clone()).collect();
+        let folders = self.searched();
         names::nearest(&stem(wanted), files(&folders).map(|path| (stem(&path), path)), LEAST)
     }
 
     /// The files in the folders whose path ends so, of the best fit there is. What .gitignore names is left out.
     fn search(&self, wanted: &Path) -> Vec<PathBuf> {
-        let folders: Vec<PathBuf> = self.folders.iter().map(|folder| folder.path.clone()).collect();
+        let folders = self.searched();
         let fitting = files(&folders).filter_map(|path| Some((paths::fit(&path, wanted)?, path)));
         let found: Vec<(Fit, PathBuf)> = fitting.collect();
         let Some(best) = found.iter().map(|(fit, _)| *fit).min() else { return Vec::new() };
@@ -291,10 +340,10 @@ impl Workspace {
 
     /// Where launch.json files may lie: the client's own folder goes first, where it has one.
     fn launch_folders(&self) -> Vec<Folder> {
-        let stand =
-            self.stand.as_deref().filter(|stand| self.folders.iter().all(|own| own.path != stand.path));
-        let stand = stand.filter(|stand| stand.path.join(".vscode/launch.json").is_file());
-        stand.into_iter().chain(self.folders.iter()).cloned().collect()
+        let seen = self.seen.as_deref().map(|seen| &seen.folder);
+        let seen = seen.filter(|seen| self.folders.iter().all(|own| own.path != seen.path));
+        let seen = seen.filter(|seen| seen.path.join(".vscode/launch.json").is_file());
+        seen.into_iter().chain(self.folders.iter()).cloned().collect()
     }
 
     fn no_launch_file(&self) -> Fault {
@@ -370,7 +419,7 @@ impl Workspace {
             .collect();
         // Of several the client's own.
         let is_near = |idx: usize| {
-            self.stand.as_ref().is_some_and(|stand| stand.path.starts_with(&all.folders[idx].path))
+            self.seen.as_ref().is_some_and(|seen| seen.folder.path.starts_with(&all.folders[idx].path))
         };
         let near = matching.iter().find(|(idx, _)| is_near(*idx));
         match near.map_or(matching.as_slice(), std::slice::from_ref) {

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_proto::edge::{CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, LABEL_HEADER, NOTICE_HEADER};
+use baton_proto::edge::{
+    CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, LABEL_HEADER, NOTICE_HEADER, TREE_HEADER,
+};
 use baton_proto::percent;
 use futures_util::FutureExt;
 use hyper::http::request::Parts;
@@ -23,6 +25,7 @@ use tracing::{Instrument, error, info_span};
 
 use super::audit::Audit;
 use baton_agent_base::fault::{Fault, Kind};
+use baton_agent_base::workspace::Stand;
 use baton_agent_tools::CATALOGUE;
 use baton_agent_tools::answer::{Answer, DETAILS, Told};
 use baton_agent_tools::definition::Definition;
@@ -56,7 +59,8 @@ impl Handler {
         let text = |name: &str| header(name).and_then(percent::decode);
         let caller = Caller {
             id: header(CALLER_HEADER).map(str::to_owned),
-            folder: text(FOLDER_HEADER).map(PathBuf::from),
+            stand: text(FOLDER_HEADER)
+                .map(|folder| Stand { folder: folder.into(), tree: text(TREE_HEADER).map(PathBuf::from) }),
             cancelled: context.ct.clone(),
             session: None,
         };

@@ -148,8 +148,8 @@ pub async fn call(
         Bearing::None | Bearing::Optional => None,
     };
     let client = caller.id.clone();
-    let folder = caller.folder.clone();
-    let answer = window::CALLER_FOLDER.scope(folder, run(window, definition, arguments, caller)).await;
+    let stand = caller.stand.clone();
+    let answer = window::CALLER_STAND.scope(stand, run(window, definition, arguments, caller)).await;
     let told = whose::told(&answer).filter(|_| bearing != Bearing::Optional);
     if let (Some(client), Some(session)) = (client, told.as_ref().or(about.as_ref())) {
         window.claims.note(&client, session.clone());

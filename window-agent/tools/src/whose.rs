@@ -1,8 +1,6 @@
 //! Which debug session a call means that names none, when several clients debug in one window: the client's own,
 //! never another's. No IO, no clock.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +9,7 @@ use crate::window::Window;
 use crate::{debug, quick};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::Object;
+use baton_agent_base::workspace::Stand;
 use baton_agent_debug::types::control::Status;
 use baton_agent_debug::types::{Given, Phase, SessionId};
 use baton_proto::edge::Handle;
@@ -23,8 +22,8 @@ const MAX_LISTED: usize = 8;
 pub struct Caller {
     /// The same in all calls of one client; `None` when nobody told.
     pub id: Option<String>,
-    /// Its working directory: relative paths mean that folder first.
-    pub folder: Option<PathBuf>,
+    /// Where it stands: relative paths mean that folder first.
+    pub stand: Option<Stand>,
     /// Cancelled when it gave up.
     pub cancelled: CancellationToken,
     /// The session that is meant when the call names none; `None` leaves it to the engine.

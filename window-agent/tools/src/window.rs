@@ -18,7 +18,7 @@ use crate::fence::{Fence, Refusal};
 use baton_agent_base::object::Object;
 use baton_agent_base::paths;
 use baton_agent_base::trees::{Trees, Whose};
-use baton_agent_base::workspace::Workspace;
+use baton_agent_base::workspace::{Stand, Workspace};
 use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::Places;
 use baton_agent_debug::Debugger;
@@ -26,7 +26,7 @@ use baton_agent_debug::Debugger;
 tokio::task_local! {
     /// Where the client of the call that runs stands. Every tool that takes a path needs it, and none does anything with
     /// it but to hand it on to the workspace.
-    pub(crate) static CALLER_FOLDER: Option<PathBuf>;
+    pub(crate) static CALLER_STAND: Option<Stand>;
 }
 
 /// Another window, for those who want what it has.
@@ -105,8 +105,8 @@ impl Window {
     /// Its folders; within a call as they lie to its client.
     pub fn workspace(&self) -> Workspace {
         let workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match CALLER_FOLDER.try_with(Clone::clone) {
-            Ok(Some(folder)) => workspace.seen_from(&folder),
+        match CALLER_STAND.try_with(Clone::clone) {
+            Ok(Some(stand)) => workspace.seen_from(&stand),
             Ok(None) | Err(_) => workspace,
         }
     }

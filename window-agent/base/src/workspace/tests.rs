@@ -138,6 +138,37 @@ async fn files_are_found_by_path_address_and_end() {
     assert_eq!(editors.resolve_file(&remote).await.unwrap(), root.join("app/src/util.py"));
 }
 
+#[tokio::test]
+async fn a_client_of_one_tree_is_led_to_no_file_of_another() {
+    let files = ["who.py", "two/who.py", "two/src/in.py", "one/only.py", "one/who.py"];
+    let (dir, workspace) = workspace(&files.map(|path| (path, "")));
+    let root = fs::canonicalize(dir.path()).unwrap();
+    let whole = Workspace { folders: [named(root.clone())].into(), ..workspace };
+    let stand = |folder: &str, tree: &str| Stand { folder: root.join(folder), tree: Some(root.join(tree)) };
+    let in_two = whole.clone().seen_from(&stand("two", "two"));
+    let find = async |given: &str| show(&root, in_two.resolve_file(given).await);
+    assert_eq!(find("who.py").await, r#""ROOT/two/who.py""#);
+    assert_eq!(find("two/who.py").await, r#""ROOT/two/who.py""#, "as the window calls it");
+    assert_eq!(find("in.py").await, r#""ROOT/two/src/in.py""#);
+    assert_eq!(find("../who.py").await, r#""ROOT/who.py""#, "so it is meant");
+    for given in ["only.py", "one/who.py"] {
+        let shown = find(given).await;
+        assert!(shown.starts_with("file_not_found") && !shown.contains("ROOT/one"), "{shown}");
+        assert_eq!(find(&root.join("one/only.py").to_string_lossy()).await, r#""ROOT/one/only.py""#);
+    }
+    fs::remove_dir_all(root.join("two")).unwrap();
+    for shown in [find("who.py").await, show(&root, in_two.resolve_exactly("who.py").await)] {
+        let expected =
+            r#"file_not_found: There is no file "who.py": ROOT/two is gone. Give an absolute path"#;
+        assert!(shown.starts_with(expected), "{shown}");
+    }
+    // The window's own tree has one beside it.
+    let above = whole.seen_from(&stand("one", ""));
+    assert_eq!(show(&root, above.resolve_exactly("who.py").await), r#""ROOT/one/who.py""#);
+    fs::remove_file(root.join("one/who.py")).unwrap();
+    assert_eq!(show(&root, above.resolve_exactly("who.py").await), r#""ROOT/who.py""#);
+}
+
 async fn check_launch(files: &[(&str, &str)], name: &str, expected: Expect) {
     let (dir, workspace) = workspace(files);
     let all = show(dir.path(), workspace.configurations().await);
