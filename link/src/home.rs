@@ -256,6 +256,11 @@ impl Home {
         written
     }
 
+    /// Reads a file of the folder of at most so many bytes; `None` when it is not there.
+    pub fn read(&self, name: &str, max_len: u64) -> io::Result<Option<Vec<u8>>> {
+        self.read_own(name, max_len).map_err(io::Error::other)
+    }
+
     /// Removes what writers of these files left behind when they were killed; for the one process that writes them.
     pub fn remove_leftovers(&self, names: &[&str]) {
         let is_leftover = |file: &str| {

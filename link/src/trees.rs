@@ -20,6 +20,12 @@ pub fn root_of(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().find(|above| !is_nowhere(above) && is_top(above)).map(Path::to_owned)
 }
 
+/// The tree that the folder of a window is in. Of one that is gone nobody knows it: it is a tree of its own, so that no
+/// other one's files count as its.
+pub fn tree_of(folder: &Path) -> Option<PathBuf> {
+    if folder.exists() { root_of(folder) } else { Some(folder.to_owned()) }
+}
+
 /// Whether a program that was started in `folder` was started nowhere in particular: the root of the disk, the home folder,
 /// or one above it.
 pub fn is_nowhere(folder: &Path) -> bool {
@@ -55,6 +61,8 @@ mod tests {
         assert_eq!(found("bare.git/refs/heads").as_deref(), Some("bare.git"));
         assert_eq!(found("repo/src/gone/away").as_deref(), Some("repo"), "a folder that was deleted");
         assert_eq!(found("plain"), None);
+        assert_eq!(tree_of(&root.join("repo/src")), Some(root.join("repo")));
+        assert_eq!(tree_of(&root.join("repo/gone")), Some(root.join("repo/gone")));
         assert!(is_nowhere(Path::new("/")) && !is_nowhere(root));
     }
 }

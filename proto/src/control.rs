@@ -145,6 +145,9 @@ pub struct Registered {
     pub state: WindowState,
     /// The term it holds when it is live.
     pub term: Option<Term>,
+    /// See [`Notice::State`].
+    #[serde(default)]
+    pub awaited: bool,
     /// Settings in force.
     pub settings: Settings,
     /// The port of the stable URL: another one than that of this connection, after a change.
@@ -197,6 +200,10 @@ pub enum Notice {
         live: Option<WindowRef>,
         /// Why, in a few words for a tooltip.
         why: String,
+        /// It is not live yet, and the place is kept for it until others have spoken (R9): it goes on claiming what it
+        /// held.
+        #[serde(default)]
+        awaited: bool,
     },
     /// Settings changed.
     Settings {

@@ -234,17 +234,7 @@ fn a_binding_lasts_while_windows_and_coordinators_go_and_come() {
     says(&mut bridge, "while it restarts");
     kill9(world.agent_pid("shop"));
     says(&mut bridge, "while its agent is started again");
-    let set = json!({ "file_path": "main.py", "line_number": 8 });
-    assert_eq!(bridge.code("set_breakpoint", set), "");
-    world.baton_ok(&["restart", "shop"]);
-    // A run without the breakpoint would look like one that never came to its line.
-    let run = bridge.call("start_debugging", json!({ "configuration_name": "bill" }));
-    let notice = run.content["notice"].as_str().unwrap_or_default();
-    assert!(
-        notice
-            .ends_with("was started again; its earlier debug sessions are gone, and so are its breakpoints."),
-        "{run:?}"
-    );
+    breakpoints_outlast_the_agent(&mut world, &mut bridge);
     for _ in 0..3 {
         let before = world.status().expect("it runs");
         kill9(before.pid);
@@ -261,10 +251,42 @@ fn a_binding_lasts_while_windows_and_coordinators_go_and_come() {
         let closed = format!("The window of {} was closed.", world.folder("shop").display());
         assert!(shown.text.contains(&closed), "{shown:?}");
     }
+    assert_eq!(files_of_breakpoints(&world), 0, "they end with the window");
     let edit = json!({ "file_path": "main.py", "edits": [{ "old_text": "unit", "new_text": "unit" }] });
     assert_eq!(bridge.code("lcp_apply_edit", edit), "no_window");
     world.window("shop");
     says(&mut bridge, "opened again");
+}
+
+/// A run without the breakpoint would look like one that never came to its line.
+fn breakpoints_outlast_the_agent(world: &mut World, bridge: &mut Bridge) {
+    let set = json!({ "file_path": "main.py", "line_number": 8, "condition": "unit" });
+    assert_eq!(bridge.code("set_breakpoint", set), "");
+    world.baton_ok(&["restart", "shop"]);
+    for end in ["restarted", "killed"] {
+        if end == "killed" {
+            kill9(world.agent_pid("shop"));
+        }
+        let mut look = bridge.call("get_breakpoints", json!({}));
+        // Of a call in the moment of a death nobody knows more.
+        while look.code() == "outcome_unknown" {
+            look = bridge.call("get_breakpoints", json!({}));
+        }
+        let notice = look.content["notice"].as_str().unwrap_or_default();
+        let told = "was started again; its earlier debug sessions are gone, its breakpoints are not.";
+        assert!(notice.ends_with(told), "{end}: {look:?}");
+        let kept = &look.content["breakpoints"][0];
+        assert_eq!((&kept["line"], &kept["condition"]), (&json!(8), &json!("unit")), "{end}: {look:?}");
+        let run = bridge.call("start_debugging", json!({ "configuration_name": "bill" }));
+        assert_eq!(run.content["status"], "stopped", "{end}: {run:?}");
+        assert_eq!(bridge.code("debug", json!({ "action": "terminate" })), "");
+    }
+    assert_eq!(files_of_breakpoints(world), 1);
+}
+
+fn files_of_breakpoints(world: &World) -> usize {
+    let entries = fs::read_dir(world.home()).expect("it is there").flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("breakpoints-")).count()
 }
 
 #[test]

@@ -17,6 +17,7 @@ use tracing::{Instrument, info, info_span};
 
 use crate::desk::Desk;
 use crate::identity::Identity;
+use crate::keeping::Keeping;
 use crate::membership::{Ended, Membership};
 use crate::options::{Kind, Options};
 use crate::pulse::Pulse;
@@ -26,7 +27,7 @@ use baton_agent_base::workspace::Workspace;
 use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::Places;
 use baton_agent_debug::editor::Editor;
-use baton_agent_debug::{Debugger, DebuggerOptions};
+use baton_agent_debug::{Debugger, DebuggerOptions, Kept};
 use baton_agent_mcp::lane::Lane;
 use baton_agent_mcp::listening::{Address, Listening};
 use baton_agent_mcp::{Access, Server};
@@ -49,7 +50,13 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Kind::Vscode => Some(Extension::connect(&heart)),
     };
     let editor = extension.as_ref().map(|extension| extension.editor.clone());
-    let window = Arc::new(open_window(&options, id.clone(), editor)?);
+    // Without a coordinator nobody follows this agent.
+    let keeping = (!options.standalone).then(|| Keeping::of(&home, &id));
+    let kept = keeping.as_ref().map(Keeping::read).unwrap_or_default();
+    let window = Arc::new(open_window(&options, id.clone(), editor, kept)?);
+    if let Some(keeping) = keeping.clone() {
+        tokio::spawn(keeping.follow(window.debugger.watch_kept()));
+    }
     // Before anybody asks about files that are half changed.
     window.code.undo_left(&window.workspace()).await;
     window.set_auto_start(identity.auto_start().unwrap_or(options.auto_start));
@@ -93,6 +100,9 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let _ = tokio::time::timeout(END_TIMEOUT, end).await;
     closing.cancel();
     let _ = tokio::time::timeout(FLUSH_TIMEOUT, server.ended()).await;
+    if let Some(keeping) = keeping {
+        keeping.end(ended, &window.debugger.watch_kept());
+    }
     Ok(match ended {
         // The agent that follows is of the same extension host.
         Ended::Restart => ExitCode::from(EXIT_RESTART),
@@ -151,7 +161,12 @@ impl Extension {
     }
 }
 
-fn open_window(options: &Options, id: WindowId, editor: Option<Editor>) -> anyhow::Result<Window> {
+fn open_window(
+    options: &Options,
+    id: WindowId,
+    editor: Option<Editor>,
+    kept: Kept,
+) -> anyhow::Result<Window> {
     let workspace = match options.kind {
         Kind::Headless => Workspace::open(&options.folders).context("cannot open a folder of the window")?,
         Kind::Vscode => Workspace::open_some(&options.folders).0,
@@ -161,8 +176,8 @@ fn open_window(options: &Options, id: WindowId, editor: Option<Editor>) -> anyho
     let name = name.or_else(|| folders.first().map(|folder| folder.name.clone()));
     let paths = folders.iter().map(|folder| folder.path.clone()).collect();
     let shim = editor.as_ref().map(|editor| editor.shim().clone());
-    let debugger =
-        Debugger::spawn(DebuggerOptions { editor, has_own_ids: true, ..DebuggerOptions::from_env(paths) });
+    let more = DebuggerOptions::from_env(paths);
+    let debugger = Debugger::spawn(DebuggerOptions { editor, has_own_ids: true, kept, ..more });
     let name = name.unwrap_or_else(|| id.to_string());
     let mut window = Window::new(id, name, options.kind.into(), workspace, debugger);
     if let Some(shim) = shim {

@@ -7,6 +7,7 @@
 //! | [`heart`] | whether the thread of the calls still turns |
 //! | [`install`] | `baton-agent adapters`: list, install, check |
 //! | [`desk`], [`pulse`], [`identity`] | what the extension is answered; its beats; which window it is, across reloads |
+//! | [`keeping`] | breakpoints, from one agent of the window to the next |
 //! | [`report`], [`logging`] | lines for the supervisor; the log |
 
 pub mod agent;
@@ -14,6 +15,7 @@ pub mod desk;
 pub mod heart;
 pub mod identity;
 pub mod install;
+pub mod keeping;
 pub mod logging;
 pub mod membership;
 pub mod options;

@@ -214,7 +214,7 @@ impl Membership {
         self.client_epoch = self.client_epoch.max(registered.client_epoch);
         self.window.take_settings(&registered.settings);
         self.window.fence().handle_coordinator(registered.generation);
-        self.apply_state(registered.state, registered.term);
+        self.apply_state(registered.state, registered.term, registered.awaited);
         self.window.fence().handle_acknowledgement(sent_at);
         // The events come on a connection of their own, whose end says at once that one of the two died.
         let events = connection.open_again().await.map_err(|_| CallError::Lost)?;
@@ -321,15 +321,15 @@ impl Membership {
         fence.handle_acknowledgement(sent.at);
         match (registered.state, registered.term) {
             (WindowState::Live, Some(term)) => fence.handle_early_grant(term),
-            _ => fence.handle_late_revocation(sent.known),
+            _ => fence.handle_late_revocation(sent.known, registered.awaited),
         }
     }
 
     async fn on_notice(&mut self, notice: Notice) -> Option<Ended> {
         debug!(?notice, "notice");
         match &notice {
-            Notice::State { state, term, why, .. } => {
-                self.apply_state(*state, *term);
+            Notice::State { state, term, why, awaited, .. } => {
+                self.apply_state(*state, *term, *awaited);
                 if self.told.as_ref() != Some(&notice) {
                     info!(?state, term = term.map(|term| term.to_string()), %why, "where this window stands");
                     self.reporter.send(Report::State(serde_json::to_value(&notice).unwrap_or(Value::Null)));
@@ -356,10 +356,10 @@ impl Membership {
         None
     }
 
-    fn apply_state(&mut self, state: WindowState, term: Option<Term>) {
+    fn apply_state(&mut self, state: WindowState, term: Option<Term>, awaited: bool) {
         match (state, term) {
             (WindowState::Live, Some(term)) => self.window.fence().handle_grant(term),
-            _ => self.window.fence().handle_revocation(),
+            _ => self.window.fence().handle_revocation(awaited),
         }
         // Off although it may start by itself: the user stopped it. An agent that was started again hears it so, and
         // tells the next coordinator.
@@ -432,7 +432,7 @@ async fn changed(sessions: &mut watch::Receiver<Vec<SessionSummary>>) -> Vec<Deb
 
 /// The root of each folder's tree, as [`Register::trees`] has them.
 fn trees_of(folders: &[String]) -> Vec<String> {
-    let root = |folder: &String| baton_link::trees::root_of(Path::new(folder));
+    let root = |folder: &String| baton_link::trees::tree_of(Path::new(folder));
     let to_text = |root: PathBuf| root.to_string_lossy().into_owned();
     folders.iter().map(|folder| root(folder).map(to_text).unwrap_or_default()).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use baton_link::plant::{self, Plant};
 use baton_link::trees;
 use baton_proto::edge::{FOLDER_HEADER, NESTED_HEADER, TREE_HEADER};
 use baton_proto::percent;
@@ -28,13 +29,22 @@ impl Tree {
         let is_nested = root.parent().and_then(trees::root_of).is_some();
         Some(Self { root, is_nested })
     }
+
+    /// The same of a folder that may be gone: nobody knows of which tree it was, so it is one of its own.
+    fn at_first(folder: &Path) -> Option<Self> {
+        match folder.exists() {
+            true => Self::of(folder),
+            false => Some(Self { root: folder.to_owned(), is_nested: true }),
+        }
+    }
 }
 
 impl Stand {
     /// Of a client that was started in this folder; `None` when it was started nowhere in particular, as desktop
     /// applications are.
     pub fn of(folder: &Path) -> Option<Self> {
-        (!trees::is_nowhere(folder)).then(|| Self { folder: folder.to_owned(), first: Tree::of(folder) })
+        (!trees::is_nowhere(folder))
+            .then(|| Self { folder: folder.to_owned(), first: Tree::at_first(folder) })
     }
 
     /// Of this process, whose folder may have been deleted: then of the one that it is said to have been.
@@ -53,12 +63,53 @@ impl Stand {
             }
         };
         insert(FOLDER_HEADER, &self.folder);
-        let tree = if self.folder.exists() { Tree::of(&self.folder) } else { self.first.clone() };
+        let is_there = self.folder.exists() || plant::has(Plant::OuterTree);
+        let tree = if is_there { Tree::of(&self.folder) } else { self.first.clone() };
         if let Some(tree) = tree {
             insert(TREE_HEADER, &tree.root);
             if tree.is_nested {
                 headers.insert(HeaderName::from_static(NESTED_HEADER), HeaderValue::from_static("1"));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn said(stand: &Stand, root: &Path) -> [String; 2] {
+        let mut headers = HeaderMap::new();
+        stand.describe(&mut headers);
+        let text = |name: &str| {
+            let path = headers.get(name).and_then(|value| percent::decode(value.to_str().ok()?));
+            path.map_or_else(|| "none".to_owned(), |path| path.replace(&*root.to_string_lossy(), "ROOT"))
+        };
+        [text(TREE_HEADER), text(NESTED_HEADER)]
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_is_of_the_tree_that_it_was_of() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path();
+        fs::create_dir_all(root.join("outer/.git")).unwrap();
+        fs::create_dir_all(root.join("outer/nested/.git")).unwrap();
+        fs::create_dir_all(root.join("outer/plain")).unwrap();
+        let nested = Stand::of(&root.join("outer/nested")).unwrap();
+        let plain = Stand::of(&root.join("outer/plain")).unwrap();
+        let gone = Stand::of(&root.join("outer/gone")).unwrap();
+        assert_eq!(said(&plain, root), ["ROOT/outer", "none"]);
+        for _ in 0..2 {
+            assert_eq!(said(&nested, root), ["ROOT/outer/nested", "1"]);
+            assert_eq!(said(&gone, root), ["ROOT/outer/gone", "1"], "of which tree it was, nobody knows");
+            fs::rename(root.join("outer/nested"), root.join("away")).unwrap();
+            fs::rename(root.join("outer/plain"), root.join("elsewhere")).unwrap();
+            assert_eq!(said(&nested, root), ["ROOT/outer/nested", "1"], "it was moved away");
+            assert_eq!(said(&plain, root), ["ROOT/outer", "none"]);
+            fs::rename(root.join("away"), root.join("outer/nested")).unwrap();
+            fs::rename(root.join("elsewhere"), root.join("outer/plain")).unwrap();
         }
     }
 }

@@ -7,7 +7,6 @@ use std::collections::{HashMap, VecDeque};
 
 use baton_election::roster::{Roster, Window};
 use baton_mcp::fault::ToolFailure;
-use baton_proto::control::WindowKind;
 use baton_proto::edge::Heard;
 
 use super::route::{Deed, shown};
@@ -75,10 +74,8 @@ pub(crate) fn notice(last: Option<&Heard>, window: &Window, is_told_first: bool)
     match last {
         Some(last) if last.id == window.id && last.incarnation == window.incarnation => None,
         Some(last) if last.id == window.id => Some(format!(
-            "Window {} was started again; its earlier debug sessions are gone{}.",
-            described(window),
-            // VS Code keeps its own.
-            if window.kind == WindowKind::Headless { ", and so are its breakpoints" } else { "" }
+            "Window {} was started again; its earlier debug sessions are gone, its breakpoints are not.",
+            described(window)
         )),
         Some(last) => {
             Some(format!("This is window {} now; before, it was {:?}.", described(window), last.name))
@@ -144,8 +141,8 @@ mod tests {
         assert_eq!(refusal(memory.last("x").as_ref(), &again, Deed::Acts), None);
         assert_eq!(
             notice(memory.last("x").as_ref(), &again, false).unwrap(),
-            "Window \"project b\" (/src/b) was started again; its earlier debug sessions are gone, and so are its \
-             breakpoints."
+            "Window \"project b\" (/src/b) was started again; its earlier debug sessions are gone, its breakpoints \
+             are not."
         );
     }
 

@@ -292,6 +292,7 @@ impl Election {
             generation: self.generation,
             state: seat.window.state,
             term: self.place.term_of(window),
+            awaited: self.place.claimant() == Some(window),
             settings: (*self.settings).clone(),
             port: None,
             client_epoch: 0,
@@ -515,7 +516,8 @@ impl Election {
         let live = self.place.live().and_then(|(id, _)| Some(self.seats.get(id)?.window.to_ref()));
         let setting = self.place.described(&self.seats);
         for (id, seat) in &mut self.seats {
-            let notice = seat.stand(self.place.term_of(id), live.as_ref(), &setting);
+            let is_awaited = self.place.claimant() == Some(id);
+            let notice = seat.stand(self.place.term_of(id), is_awaited, live.as_ref(), &setting);
             if seat.told.as_ref() != Some(&notice) {
                 seat.told = Some(notice.clone());
                 self.outputs.push_back(Output::Notify(id.clone(), notice));

@@ -9,7 +9,8 @@ thread_local! {
 }
 
 /// All of them, by the names that a person types.
-pub const ALL: [(&str, Plant); 16] = [
+pub const ALL: [(&str, Plant); 17] = [
+    ("outer-tree", Plant::OuterTree),
     ("no-lease", Plant::NoLease),
     ("same-generation", Plant::SameGeneration),
     ("unsaved", Plant::Unsaved),

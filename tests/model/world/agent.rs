@@ -93,11 +93,11 @@ impl Window {
     }
 
     /// As `Membership::apply_state`.
-    fn apply_state(&mut self, setup: &Setup, state: WindowState, term: Option<Term>) {
+    fn apply_state(&mut self, setup: &Setup, state: WindowState, term: Option<Term>, awaited: bool) {
         match (state, term) {
             (WindowState::Live, Some(term)) => self.fence.handle_grant(term),
             _ if setup.plant == Plant::NoRevocation => {}
-            _ => self.fence.handle_revocation(),
+            _ => self.fence.handle_revocation(awaited),
         }
         self.is_stopped = state == WindowState::Off && (self.is_stopped || self.auto_start);
     }
@@ -205,7 +205,7 @@ impl World {
         let Link::Asked { number, sent_at, answer } = it.link.clone() else { return };
         it.link = Link::None;
         it.fence.handle_coordinator(answer.generation);
-        it.apply_state(setup, answer.state, answer.term);
+        it.apply_state(setup, answer.state, answer.term, answer.awaited);
         it.fence.handle_acknowledgement(sent_at);
         let incarnation = it.incarnation;
         let Some(at) = self.find(number) else { return };
@@ -239,7 +239,9 @@ impl World {
         };
         let Some(notice) = notices.pop_front() else { return };
         match notice {
-            Notice::State { state, term, .. } => self.windows[window].apply_state(setup, state, term),
+            Notice::State { state, term, awaited, .. } => {
+                self.windows[window].apply_state(setup, state, term, awaited);
+            }
             Notice::Stop => self.windows[window].is_stopped = true,
             Notice::AutoStart { auto_start } => self.windows[window].auto_start = auto_start,
             Notice::Restart | Notice::Superseded => self.close(setup, window),
@@ -257,7 +259,7 @@ impl World {
         match (registered.state, registered.term) {
             (WindowState::Live, Some(term)) => it.fence.handle_early_grant(term),
             _ if setup.plant == Plant::NoRevocation => {}
-            _ => it.fence.handle_late_revocation(sent.known),
+            _ => it.fence.handle_late_revocation(sent.known, registered.awaited),
         }
     }
 

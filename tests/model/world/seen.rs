@@ -69,7 +69,7 @@ fn hash_notices<H: Hasher>(notices: &VecDeque<Notice>, state: &mut H) {
     notices.len().hash(state);
     for notice in notices {
         match notice {
-            Notice::State { state: stands, term, .. } => (*stands as u8, term).hash(state),
+            Notice::State { state: stands, term, awaited, .. } => (*stands as u8, term, awaited).hash(state),
             Notice::AutoStart { auto_start } => (10_u8, auto_start).hash(state),
             Notice::Restart => 11_u8.hash(state),
             Notice::Stop => 12_u8.hash(state),

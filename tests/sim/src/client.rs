@@ -20,7 +20,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, 
 use tokio::time::sleep;
 
 use crate::parts::Verb;
-use crate::world::{CLIENTS, WINDOWS};
+use crate::world::{CLIENTS, INNER, WINDOWS};
 
 /// Of the older era.
 const SESSIONS: &str = "2025-11-25";
@@ -109,6 +109,7 @@ const WAYS: [(Way, bool); CLIENTS] = [
     (Way::UrlOfWindow, false),
     (Way::StdioIn(1), true),
     (Way::Stdio, false),
+    (Way::StdioIn(INNER), false),
 ];
 
 /// Whether `baton stdio` remembers what a client heard; of others the coordinator does.

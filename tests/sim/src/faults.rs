@@ -76,6 +76,8 @@ enum Fault {
     ChangePort(u16),
     /// The user sets how long calls wait for a window.
     SetHold(u64),
+    /// The folder of the window whose tree lies in another one is moved away for so long.
+    MoveTree(Duration),
 }
 
 /// What is still to come.
@@ -84,6 +86,8 @@ pub(crate) struct Faults {
     /// Processes that are stopped, until when.
     stopped: Vec<(Duration, u32)>,
     full_until: Option<Duration>,
+    /// Until when the inner tree is away.
+    away_until: Option<Duration>,
 }
 
 /// The dice of the plan: not those of the processes.
@@ -129,7 +133,7 @@ impl Dice {
 
     fn fault(&mut self) -> Fault {
         let window = self.window();
-        match self.below(27) {
+        match self.below(29) {
             0..=1 => Fault::KillCoordinator { lost: Vec::new() },
             2 => Fault::KillCoordinator { lost: self.files() },
             3 => Fault::StopCoordinator(self.time(200, 12_000)),
@@ -151,6 +155,7 @@ impl Dice {
             21..=22 => Fault::Replace,
             23..=24 => Fault::ChangePort(self.one_of(&PORTS)),
             25 => Fault::SetHold(self.one_of(&HOLDS_MS)),
+            26..=27 => Fault::MoveTree(self.time(200, 12_000)),
             _ => Fault::Stranger { time: self.time(500, 8_000), is_port_known: false },
         }
     }
@@ -235,7 +240,7 @@ impl Faults {
         let kept = to_come.into_iter().enumerate().filter(|(number, _)| !without.contains(number));
         let mut to_come: Vec<_> = kept.map(|(_, fault)| fault).collect();
         to_come.reverse();
-        Self { to_come, stopped: Vec::new(), full_until: None }
+        Self { to_come, stopped: Vec::new(), full_until: None, away_until: None }
     }
 
     /// Does what is due.
@@ -248,6 +253,10 @@ impl Faults {
             self.full_until = None;
             sim::set_disk_full(false);
             world.tell("there is space on the disk again");
+        }
+        if self.away_until.is_some_and(|until| until <= now) {
+            self.away_until = None;
+            world.move_tree(false);
         }
         let (due, later) =
             std::mem::take(&mut self.stopped).into_iter().partition(|(until, _)| *until <= now);
@@ -272,6 +281,13 @@ impl Faults {
         self.full_until = Some(until);
         sim::set_disk_full(true);
         world.oracle.on_full_disk(until);
+    }
+
+    fn move_tree(&mut self, world: &mut World, time: Duration) {
+        if self.away_until.is_none() {
+            world.move_tree(true);
+        }
+        self.away_until = self.away_until.max(Some(world.now + time));
     }
 
     fn strike_one(&mut self, world: &mut World, fault: Fault) {
@@ -353,6 +369,7 @@ impl Faults {
                 world.tell(&format!("the user orders: calls wait for {ms} ms"));
                 world.have_user(|home| parts::set_hold(home, ms));
             }
+            Fault::MoveTree(time) => self.move_tree(world, time),
             Fault::Order { window, verb } => {
                 let window = number(world, window);
                 world.tell(&format!("the user orders: {verb:?} w{window}"));

@@ -25,7 +25,12 @@ pub(crate) const STEP: Duration = Duration::from_millis(2);
 /// Windows of a world.
 pub(crate) const WINDOWS: usize = 3;
 /// Clients of a world, see [`client`].
-pub(crate) const CLIENTS: usize = 5;
+pub(crate) const CLIENTS: usize = 6;
+
+/// The folder of each window, a tree of its own: the last one lies in the one before.
+const TREES: [&str; WINDOWS] = ["tree-0", "tree-1", "tree-1/nested"];
+/// The window whose tree lies in another one.
+pub(crate) const INNER: usize = 2;
 
 /// The program of another version: it is looked at, and never run.
 const PROGRAM: &str = "baton";
@@ -92,7 +97,20 @@ impl World {
 
     /// The folder of a window.
     fn tree(&self, window: usize) -> PathBuf {
-        self.folder.join(format!("tree-{window}"))
+        self.folder.join(TREES[window])
+    }
+
+    /// Moves the folder of the inner window away, or back.
+    pub(crate) fn move_tree(&mut self, is_away: bool) {
+        let (place, away) = (self.tree(INNER), self.folder.join("away"));
+        let (from, to) = if is_away { (place, away) } else { (away, place) };
+        let moved = std::fs::rename(from, to);
+        let what = match (moved.is_ok(), is_away) {
+            (true, true) => "is moved away",
+            (true, false) => "is moved back",
+            (false, _) => "is where it was",
+        };
+        self.tell(&format!("the folder of w{INNER} {what}"));
     }
 
     fn start<F>(&mut self, kind: Kind, main: impl FnOnce(PathBuf) -> F) -> u32
@@ -347,9 +365,8 @@ pub(crate) fn folder(seed: u64) -> std::io::Result<PathBuf> {
     }
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join(PROGRAM), "")?;
-    for window in 0..WINDOWS {
-        // Each is a tree of its own.
-        std::fs::create_dir_all(folder.join(format!("tree-{window}/.git")))?;
+    for tree in TREES {
+        std::fs::create_dir_all(folder.join(tree).join(".git"))?;
     }
     Ok(folder)
 }

@@ -14,6 +14,7 @@ use crate::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
 use self::triggers::{TriggerEntry, WantedTrigger};
 use crate::adapters::adapter::HitStyle;
 
+pub(crate) mod kept;
 pub(crate) mod place;
 pub(crate) mod triggers;
 

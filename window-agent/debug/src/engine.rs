@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::breakpoints::kept::Kept;
 use crate::breakpoints::{Breakpoints, SessionKey};
 use crate::editor::Editor;
 use crate::engine::moves::EarlyPause;
@@ -266,6 +267,8 @@ pub(crate) struct Engine {
     /// Ends what we started when we are killed; there from the first session on.
     sentinel: Option<Sentinel>,
     breakpoints: Breakpoints,
+    /// What of them outlasts this agent.
+    kept: watch::Sender<Kept>,
     ids: Ids,
     waits: Waits,
     /// The ways to answer the calls that wait, also those that are not among `waits` at the moment.
@@ -290,9 +293,11 @@ impl Engine {
         (prefix, base): (String, Base),
         options: &DebuggerOptions,
         commands: mpsc::Receiver<Command>,
-        published: watch::Sender<Vec<SessionSummary>>,
+        (published, kept): (watch::Sender<Vec<SessionSummary>>, watch::Sender<Kept>),
     ) -> Self {
         let (to_inbox, inbox) = mpsc::channel(MAX_INBOX);
+        let mut breakpoints = Breakpoints::from_base(base, options.editor.is_some());
+        breakpoints.restore(options.kept.clone());
         Self {
             commands,
             inbox,
@@ -303,7 +308,8 @@ impl Engine {
             editor: options.editor.clone(),
             max_sessions: options.max_sessions.unwrap_or(DEFAULT_MAX_SESSIONS),
             sentinel: None,
-            breakpoints: Breakpoints::from_base(base, options.editor.is_some()),
+            breakpoints,
+            kept,
             ids: Ids::from_base(base),
             waits: Waits::default(),
             waiting: BTreeMap::new(),

@@ -28,6 +28,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::wish::Wish;
+pub use crate::breakpoints::kept::Kept;
 use crate::breakpoints::{HitCondition, location};
 use crate::engine::waits::WaitId;
 use crate::engine::{Command, Early, Engine, WaitReply};
@@ -90,6 +91,7 @@ pub struct Wait {
 pub struct Debugger {
     commands: mpsc::Sender<Command>,
     sessions: watch::Receiver<Vec<SessionSummary>>,
+    kept: watch::Receiver<Kept>,
     options: Arc<DebuggerOptions>,
     prefix: Arc<str>,
     base: Base,
@@ -101,11 +103,12 @@ impl Debugger {
     pub fn spawn(options: DebuggerOptions) -> Self {
         let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
         let (published, sessions) = watch::channel(Vec::new());
+        let (keeper, kept) = watch::channel(options.kept.clone());
         let prefix = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
         let base = if options.has_own_ids { Base::of(&prefix) } else { Base::default() };
-        tokio::spawn(Engine::new((prefix.clone(), base), &options, receiver, published).run());
+        tokio::spawn(Engine::new((prefix.clone(), base), &options, receiver, (published, keeper)).run());
         let (options, prefix) = (Arc::new(options), prefix.into());
-        Self { commands, sessions, options, prefix, base, last_wait: Arc::default() }
+        Self { commands, sessions, kept, options, prefix, base, last_wait: Arc::default() }
     }
 
     /// What the ids of all its sessions begin with: eight hexadecimal digits.
@@ -309,6 +312,11 @@ impl Debugger {
     /// Tells when [`Debugger::sessions`] changes.
     pub fn watch_sessions(&self) -> watch::Receiver<Vec<SessionSummary>> {
         self.sessions.clone()
+    }
+
+    /// What the next agent of the window is to begin with, with each change.
+    pub fn watch_kept(&self) -> watch::Receiver<Kept> {
+        self.kept.clone()
     }
 
     /// Waits for an answer that may take as long as the caller bears; then the engine is told that nobody waits.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::adapters::shelf::Shelf;
+use crate::breakpoints::kept::Kept;
 use crate::editor::Editor;
 
 /// See [`DebuggerOptions::max_sessions`]: each costs processes of some 100 MB.
@@ -28,6 +29,8 @@ pub struct DebuggerOptions {
     pub shelf: Shelf,
     /// Ids of frames, variables and breakpoints count from a number that no other agent's do, instead of from 1.
     pub has_own_ids: bool,
+    /// The breakpoints to begin with.
+    pub kept: Kept,
 }
 
 impl DebuggerOptions {
@@ -43,6 +46,7 @@ impl DebuggerOptions {
                 .map(|minutes| Duration::from_secs(minutes * 60)),
             shelf: Shelf::from_env(),
             has_own_ids: false,
+            kept: Kept::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use self::control::Stdin;
@@ -41,7 +42,8 @@ pub enum Given {
 }
 
 /// A wish for a breakpoint.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SetBreakpoint {
     /// Absolute and canonical.
     pub path: PathBuf,

@@ -123,10 +123,10 @@ async fn a_call_of_an_old_term_or_in_a_lost_window_is_refused_unrun() {
     assert_eq!(overtaking.json()["result"]["_meta"]["baton/window"]["term"], json!([2, 7]));
 
     // The call overtook its own notice and the one that ends the term before it.
-    agent.window.fence().handle_revocation();
+    agent.window.fence().handle_revocation(false);
     assert_eq!(agent.post(&[("baton-term", "2.7")], &set).await.status, 200);
     agent.window.fence().handle_grant(term(2, 7));
-    agent.window.fence().handle_revocation();
+    agent.window.fence().handle_revocation(false);
     let over = agent.post(&[("baton-term", "2.7")], &set).await;
     assert_eq!((over.status, over.header(REFUSED_HEADER).as_deref()), (409, Some("stale-term")));
 

@@ -107,7 +107,7 @@ async fn next_state(lines: &mut Lines<BufReader<ChildStdout>>) -> Value {
 }
 
 fn state(state: WindowState, term: Option<Term>, why: &str) -> Notice {
-    Notice::State { state, term, live: None, why: why.to_owned() }
+    Notice::State { state, term, live: None, why: why.to_owned(), awaited: false }
 }
 
 #[tokio::test]

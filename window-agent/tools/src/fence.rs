@@ -14,6 +14,9 @@ use baton_proto::ids::Term;
 pub struct Fence {
     highest: Option<Term>,
     held: Option<Term>,
+    /// What it held until a coordinator came that waits for others to say who was live: no call runs by it, and the next
+    /// coordinator hears of it.
+    claimed: Option<Term>,
     over: Option<Term>,
     /// Highest term of which the coordinator has spoken, or was told by us: a call may have come before its notice.
     told: Option<Term>,
@@ -65,6 +68,7 @@ impl Fence {
         if term.is_believable() && Some(term) > self.over && Some(term) >= self.highest {
             self.highest = Some(term);
             self.held = Some(term);
+            self.claimed = None;
         }
     }
 
@@ -75,19 +79,25 @@ impl Fence {
     }
 
     /// This window is not live: every term of which the coordinator has spoken is over, and so is every one of those
-    /// before it. One that came early was granted later: its notice comes after this one.
-    pub fn handle_revocation(&mut self) {
+    /// before it. One that came early was granted later: its notice comes after this one. When it is `awaited`, it may be
+    /// live yet: it claims what it held until it hears more.
+    pub fn handle_revocation(&mut self, awaited: bool) {
         let before = self.seen.map(|generation| Term { generation, seq: 0 });
-        self.over = self.over.max(self.told).max(before);
-        self.held = self.held.filter(|held| Some(*held) > self.over);
+        self.end(self.told.max(before), awaited);
     }
 
     /// This window was not live when the coordinator answered a message: `known`, the highest term when that message
     /// was sent, is over with all before it. It ends a term that came early and whose notices went to a stream that
     /// broke.
-    pub fn handle_late_revocation(&mut self, known: Option<Term>) {
-        self.over = self.over.max(known);
+    pub fn handle_late_revocation(&mut self, known: Option<Term>, awaited: bool) {
+        self.end(known, awaited);
+    }
+
+    fn end(&mut self, last: Option<Term>, awaited: bool) {
+        let claimed = self.held.or(self.claimed);
+        self.over = self.over.max(last);
         self.held = self.held.filter(|held| Some(*held) > self.over);
+        self.claimed = claimed.filter(|_| awaited && self.held.is_none());
     }
 
     /// This agent registers with what is returned; the answer speaks of all of it.
@@ -124,7 +134,8 @@ impl Fence {
     /// What to tell a coordinator at `now`, for it to know who was live.
     pub fn claim(&self, now: Instant) -> Claim {
         let seen = self.seen.map(|generation| Term { generation, seq: 0 });
-        Claim { highest: self.highest.max(seen), held: self.held, is_fenced: self.is_fenced(now) }
+        let held = self.held.or(self.claimed);
+        Claim { highest: self.highest.max(seen), held, is_fenced: self.is_fenced(now) }
     }
 
     /// Everything that decides about calls from `now` on; the last is for how many milliseconds more it is open.
@@ -177,7 +188,7 @@ mod tests {
     fn a_revoked_term_stays_over_whatever_comes_late() {
         let (mut fence, now) = fence();
         fence.handle_grant(term(1, 3));
-        fence.handle_revocation();
+        fence.handle_revocation(false);
         assert_eq!(fence.held(), None);
         fence.handle_grant(term(1, 3));
         assert_eq!(fence.held(), None);
@@ -206,16 +217,16 @@ mod tests {
         fence.handle_grant(term(1, 1));
         // Taken by another window and taken back, and this agent has read of neither.
         assert_eq!(fence.admit(now, term(1, 3)), Ok(()));
-        fence.handle_revocation();
+        fence.handle_revocation(false);
         assert_eq!(fence.admit(now, term(1, 1)), Err(Refusal::StaleTerm));
         assert_eq!((fence.held(), fence.admit(now, term(1, 3))), (Some(term(1, 3)), Ok(())));
         fence.handle_grant(term(1, 3));
         assert_eq!(fence.admit(now, term(1, 3)), Ok(()));
-        fence.handle_revocation();
+        fence.handle_revocation(false);
         assert_eq!((fence.held(), fence.admit(now, term(1, 3))), (None, Err(Refusal::StaleTerm)));
         // The answer to a heartbeat overtakes notices as well.
         fence.handle_early_grant(term(1, 5));
-        fence.handle_revocation();
+        fence.handle_revocation(false);
         assert_eq!(fence.held(), Some(term(1, 5)));
     }
 
@@ -224,7 +235,7 @@ mod tests {
         let (mut fence, now) = fence();
         assert_eq!(fence.admit(now, term(1, 3)), Ok(()));
         fence.handle_coordinator(2);
-        fence.handle_revocation();
+        fence.handle_revocation(false);
         assert_eq!((fence.held(), fence.admit(now, term(1, 3))), (None, Err(Refusal::StaleTerm)));
     }
 
@@ -233,7 +244,7 @@ mod tests {
         let (mut fence, now) = fence();
         assert_eq!(fence.admit(now, term(1, 3)), Ok(()));
         assert_eq!(fence.handle_registration(now).held, Some(term(1, 3)));
-        fence.handle_revocation();
+        fence.handle_revocation(false);
         assert_eq!((fence.held(), fence.admit(now, term(1, 3))), (None, Err(Refusal::StaleTerm)));
     }
 
@@ -243,14 +254,37 @@ mod tests {
         fence.handle_registration(now);
         // Of a call that set out before the user took another window.
         assert_eq!(fence.admit(now, term(1, 2)), Ok(()));
-        fence.handle_revocation();
+        fence.handle_revocation(false);
         assert_eq!(fence.held(), Some(term(1, 2)), "the answer may be older than the term");
         let known = fence.highest();
         fence.handle_early_grant(term(1, 4));
-        fence.handle_late_revocation(known);
+        fence.handle_late_revocation(known, false);
         assert_eq!(fence.held(), Some(term(1, 4)), "the heartbeat was older than this one");
-        fence.handle_late_revocation(fence.highest());
+        fence.handle_late_revocation(fence.highest(), false);
         assert_eq!((fence.held(), fence.admit(now, term(1, 4))), (None, Err(Refusal::StaleTerm)));
+    }
+
+    #[test]
+    fn while_the_place_is_kept_for_it_it_claims_what_it_held_and_runs_nothing() {
+        let (mut fence, now) = fence();
+        fence.handle_grant(term(1, 3));
+        // A coordinator that lost its state, and one that comes before that has decided.
+        for generation in [2, 3] {
+            assert_eq!(fence.handle_registration(now).held, Some(term(1, 3)));
+            fence.handle_coordinator(generation);
+            fence.handle_revocation(true);
+            fence.handle_late_revocation(fence.highest(), true);
+            assert_eq!((fence.held(), fence.admit(now, term(1, 3))), (None, Err(Refusal::StaleTerm)));
+        }
+        let mut granted = fence.clone();
+        granted.handle_grant(term(3, 1));
+        assert_eq!(granted.claim(now).held, Some(term(3, 1)));
+        granted.handle_revocation(true);
+        assert_eq!(granted.claim(now).held, Some(term(3, 1)));
+        fence.handle_revocation(false);
+        assert_eq!(fence.claim(now).held, None, "another one was live");
+        fence.handle_late_revocation(fence.highest(), true);
+        assert_eq!(fence.claim(now).held, None, "an answer that is older than that");
     }
 
     #[test]

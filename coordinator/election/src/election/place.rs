@@ -87,6 +87,14 @@ impl Place {
         }
     }
 
+    /// The window for which the place is kept because it says that it was live.
+    pub(super) fn claimant(&self) -> Option<&WindowId> {
+        match self {
+            Self::Held { window, cause: Cause::Claimed, .. } => Some(window),
+            _ => None,
+        }
+    }
+
     pub(super) fn term_of(&self, id: &WindowId) -> Option<Term> {
         self.live().filter(|(live, _)| *live == id).map(|(_, term)| term)
     }

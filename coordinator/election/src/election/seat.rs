@@ -187,6 +187,7 @@ impl Seat {
     pub(super) fn stand(
         &mut self,
         term: Option<Term>,
+        awaited: bool,
         live: Option<&WindowRef>,
         place: &Described,
     ) -> Notice {
@@ -202,7 +203,7 @@ impl Seat {
         if self.window.state != state {
             Arc::make_mut(&mut self.window).state = state;
         }
-        Notice::State { state, term, live: live.cloned(), why }
+        Notice::State { state, term, live: live.cloned(), why, awaited }
     }
 
     /// True when the window got or lost the focus.

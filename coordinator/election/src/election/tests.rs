@@ -317,8 +317,8 @@ impl World {
             Output::Notify(window, notice) => {
                 let Some(agent) = self.agents.get_mut(&window) else { return };
                 match &notice {
-                    Notice::State { state, term, .. } => {
-                        agent.held_term = *term;
+                    Notice::State { state, term, awaited, .. } => {
+                        agent.held_term = if *awaited { agent.held_term } else { *term };
                         agent.highest_term = agent.highest_term.max(*term);
                         agent.stopped &= *state == WindowState::Off;
                     }

@@ -36,8 +36,8 @@ impl Election {
             let n_later =
                 self.seats.values().filter(|other| other.window.last_focus > window.last_focus).count();
             (seat.is_focused, seat.follow_at.map(ahead), n_later).hash(hasher);
-            if let Some(Notice::State { state, term, live, .. }) = &seat.told {
-                (*state as u8, term, live.as_ref().map(|live| &live.id)).hash(hasher);
+            if let Some(Notice::State { state, term, live, awaited, .. }) = &seat.told {
+                (*state as u8, term, live.as_ref().map(|live| &live.id), awaited).hash(hasher);
             }
         }
         for (id, gone) in &self.departed {

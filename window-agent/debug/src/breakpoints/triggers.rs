@@ -34,6 +34,13 @@ pub(crate) struct WantedTrigger {
 /// The id of a function breakpoint of our own, where a program fails; all others are above 0.
 pub(crate) const CRASH_ID: i64 = -1;
 
+impl TriggerEntry {
+    /// What is to be set again.
+    pub(super) fn kept(&self) -> SetTrigger {
+        SetTrigger { owner: self.owner.clone(), ..self.wish.clone() }
+    }
+}
+
 impl WantedTrigger {
     /// Where a program fails.
     pub(crate) fn crash(function: &str) -> Self {

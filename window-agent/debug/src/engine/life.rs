@@ -612,7 +612,7 @@ fn with_words(message: &str, output: &OutputTail) -> String {
 #[cfg(test)]
 mod tests {
     use baton_proto::shim::EditorSession;
-    use tokio::sync::{mpsc, watch};
+    use tokio::sync::mpsc;
 
     use crate::editor::Editor;
     use crate::ids::Base;
@@ -627,7 +627,7 @@ mod tests {
         let options = DebuggerOptions { editor: Some(editor.clone()), ..DebuggerOptions::default() };
         let (_commands, to_engine) = mpsc::channel(1);
         let mut engine =
-            Engine::new(("e".to_owned(), Base::default()), &options, to_engine, watch::Sender::default());
+            Engine::new(("e".to_owned(), Base::default()), &options, to_engine, Default::default());
         let session = |id: &str, parent: Option<&str>| EditorSession {
             session: id.to_owned(),
             parent: parent.map(str::to_owned),

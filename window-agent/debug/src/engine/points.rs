@@ -164,8 +164,19 @@ impl Engine {
         keys.filter(is_concerned).collect()
     }
 
+    /// The next agent of the window begins with what there is now.
+    fn keep(&self) {
+        let now = self.breakpoints.kept();
+        self.kept.send_if_modified(|kept| {
+            let is_changed = *kept != now;
+            *kept = now;
+            is_changed
+        });
+    }
+
     /// Tells sessions the breakpoints of these files; the verb is answered when all have answered.
     fn hand_over(&mut self, paths: &BTreeSet<PathBuf>, owners: &BTreeSet<Option<String>>, then: Then) {
+        self.keep();
         let keys = self.concerned(owners);
         let gather = self.gather(keys.len() * paths.len(), then);
         for path in paths {
@@ -185,6 +196,7 @@ impl Engine {
         owners: &BTreeSet<Option<String>>,
         then: Then,
     ) {
+        self.keep();
         let tree_of = |key: SessionKey| Some((key, self.sessions.get(&key)?.root));
         let trees: Vec<(SessionKey, SessionKey)> =
             self.concerned(owners).into_iter().filter_map(tree_of).collect();

@@ -1,8 +1,11 @@
 //! CORE: breakpoints that are not on a line: functions, instructions, data, exceptions. They share their ids with
 //! those that are.
 
+use serde::{Deserialize, Serialize};
+
 /// What stops the program, other than a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Trigger {
     /// The beginning of a function.
     Function {
@@ -31,7 +34,8 @@ pub enum Trigger {
 }
 
 /// An access to data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Reading.
     Read,
@@ -117,7 +121,7 @@ impl Trigger {
 }
 
 /// A wish for a trigger.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetTrigger {
     /// What is to stop the program.
     pub trigger: Trigger,

@@ -140,6 +140,7 @@ pub fn stands(state: WindowState, term: Option<Term>) -> Registered {
         generation: 1,
         state,
         term,
+        awaited: false,
         settings,
         port: None,
         client_epoch: 0,

@@ -79,6 +79,18 @@ fn with_a_lost_file_one_that_was_out_of_touch_is_believed_when_nobody_knows_bett
 }
 
 #[test]
+fn a_window_that_is_awaited_claims_the_place_from_the_next_coordinator_too() {
+    let mut world = World::new();
+    world.open("a").open("b");
+    world.agent("a").fenced = true;
+    // The first one is replaced before it has believed it.
+    for _ in 0..2 {
+        world.restart_coordinator(lost).register("b").register("a").expect("a=standby b=standby awaiting=a");
+    }
+    world.pass(1_000).expect("a=live:3.1 b=standby");
+}
+
+#[test]
 fn a_window_that_vanishes_while_it_is_believed_is_awaited() {
     let mut world = World::new();
     world.open("a").open("b");

@@ -45,7 +45,7 @@ fn r4_the_windows_are_told_who_is_live() {
     let mut world = World::new();
     world.open("a").open("b").take("b");
     let last = |world: &mut World, window| match world.agent(window).notices.last().cloned() {
-        Some(Notice::State { state, term, live, why }) => (state, term, live.map(|live| live.name), why),
+        Some(Notice::State { state, term, live, why, .. }) => (state, term, live.map(|live| live.name), why),
         other => panic!("{other:?}"),
     };
     let told = last(&mut world, "a");
