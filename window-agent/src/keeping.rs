@@ -1,7 +1,9 @@
 //! Breakpoints outlast their agent: they are written down with each change, and the next agent of the window begins with
 //! them. When the window is closed they go.
 
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -13,8 +15,8 @@ use tracing::warn;
 
 use crate::membership::Ended;
 
-/// How the names of their files begin.
-const PREFIX: &str = "breakpoints-";
+/// The folder of their files, in the state folder.
+const FOLDER: &str = "breakpoints";
 /// Bytes of a file: some thousand breakpoints.
 const MAX_LEN: u64 = 1024 * 1024;
 /// What a window that did not come back has left is removed after this time.
@@ -30,12 +32,12 @@ pub struct Keeping {
 impl Keeping {
     /// That of this window, in the state folder.
     pub fn of(home: &Home, window: &WindowId) -> Self {
-        Self { home: home.clone(), name: format!("{PREFIX}{window}.json") }
+        Self { home: home.clone(), name: format!("{FOLDER}/{window}.json") }
     }
 
     /// What the agent before has written down. Of a file that cannot be read nothing is kept.
     pub fn read(&self) -> Kept {
-        remove_old(self.home.path());
+        remove_old(&self.home.path().join(FOLDER));
         let read = || -> io::Result<Kept> {
             let bytes = self.home.read(&self.name, MAX_LEN)?;
             bytes.map_or_else(|| Ok(Kept::default()), |bytes| Ok(serde_json::from_slice(&bytes)?))
@@ -86,7 +88,10 @@ impl Keeping {
         if bytes.len() as u64 > MAX_LEN {
             return Err(io::Error::other(format!("they take more than {MAX_LEN} bytes")));
         }
-        self.home.replace(&self.name, &bytes)
+        match DirBuilder::new().mode(0o700).create(self.home.path().join(FOLDER)) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => self.home.replace(&self.name, &bytes),
+        }
     }
 }
 
@@ -94,10 +99,9 @@ impl Keeping {
 fn remove_old(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
-        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
         let modified = || entry.metadata().and_then(|meta| meta.modified()).ok();
         let age = || SystemTime::now().duration_since(modified()?).ok();
-        if is_ours && age().is_some_and(|age| age > MAX_AGE) {
+        if age().is_some_and(|age| age > MAX_AGE) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -122,7 +126,7 @@ mod tests {
         assert_eq!(keeping.read(), kept);
         assert!(Keeping::of(&home, &"w2".parse().unwrap()).read().is_empty());
         keeping.write(&Kept::default()).unwrap();
-        assert!(!dir.path().join("breakpoints-w1.json").exists());
+        assert!(!dir.path().join("breakpoints/w1.json").exists());
         keeping.write(&kept).unwrap();
         let many = Kept { lines: vec![SetBreakpoint::default(); 20_000], ..Kept::default() };
         assert!(keeping.write(&many).is_err());
@@ -135,14 +139,15 @@ mod tests {
     fn what_cannot_be_read_is_nothing_and_what_is_old_goes() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path()).unwrap();
-        fs::write(dir.path().join("breakpoints-w1.json"), "{\"lines\":[{").unwrap();
-        fs::write(dir.path().join("breakpoints-w2.json"), "{}").unwrap();
+        fs::create_dir(dir.path().join(FOLDER)).unwrap();
+        fs::write(dir.path().join("breakpoints/w1.json"), "{\"lines\":[{").unwrap();
+        fs::write(dir.path().join("breakpoints/w2.json"), "{}").unwrap();
         fs::write(dir.path().join("state.json"), "{}").unwrap();
         let old = SystemTime::now() - 2 * MAX_AGE;
-        for name in ["breakpoints-w2.json", "state.json"] {
+        for name in ["breakpoints/w2.json", "state.json"] {
             File::options().write(true).open(dir.path().join(name)).unwrap().set_modified(old).unwrap();
         }
         assert!(Keeping::of(&home, &"w1".parse().unwrap()).read().is_empty());
-        assert!(!dir.path().join("breakpoints-w2.json").exists() && dir.path().join("state.json").exists());
+        assert!(!dir.path().join("breakpoints/w2.json").exists() && dir.path().join("state.json").exists());
     }
 }

@@ -135,7 +135,9 @@ impl Fence {
     pub fn claim(&self, now: Instant) -> Claim {
         let seen = self.seen.map(|generation| Term { generation, seq: 0 });
         let held = self.held.or(self.claimed);
-        Claim { highest: self.highest.max(seen), held, is_fenced: self.is_fenced(now) }
+        // Of one that was awaited, others may still know better.
+        let is_fenced = self.is_fenced(now) || (self.held.is_none() && self.claimed.is_some());
+        Claim { highest: self.highest.max(seen), held, is_fenced }
     }
 
     /// Everything that decides about calls from `now` on; the last is for how many milliseconds more it is open.
@@ -275,6 +277,7 @@ mod tests {
             fence.handle_revocation(true);
             fence.handle_late_revocation(fence.highest(), true);
             assert_eq!((fence.held(), fence.admit(now, term(1, 3))), (None, Err(Refusal::StaleTerm)));
+            assert!(fence.claim(now).is_fenced, "others may know better");
         }
         let mut granted = fence.clone();
         granted.handle_grant(term(3, 1));

@@ -50,16 +50,16 @@ async fn stopped(debugger: &Debugger, program: &Program, adapter: &str) -> StopE
 }
 
 async fn a_stranger_reaches_nothing(adapter: &str) {
-    nothing_is_reached(adapter, Program::of(adapter)).await;
+    let program = Program::of(adapter);
+    nothing_is_reached(adapter, &program, debugger(&program)).await;
 }
 
-async fn nothing_is_reached(adapter: &str, program: Program) {
+async fn nothing_is_reached(adapter: &str, program: &Program, debugger: Debugger) {
     let _turn = turn().await;
-    let debugger = debugger(&program);
-    let stop = stopped(&debugger, &program, adapter).await;
-    attack(&debugger, &program).await;
+    let stop = stopped(&debugger, program, adapter).await;
+    attack(&debugger, program).await;
     debugger.stop_all().await;
-    until_gone(&program, &stop.session).await;
+    until_gone(program, &stop.session).await;
 }
 
 /// Tries everything on all sockets of the sessions that there are.
@@ -77,11 +77,14 @@ async fn attack(debugger: &Debugger, program: &Program) {
     sockets.attack(&folder.path().join("marker"));
 }
 
-/// The start succeeds although each port is tried as soon as it opens.
 async fn a_stranger_who_hurries_reaches_nothing(adapter: &str) {
-    let _turn = turn().await;
     let program = Program::of(adapter);
-    let debugger = debugger(&program);
+    nothing_is_reached_in_a_hurry(adapter, &program, debugger(&program)).await;
+}
+
+/// The start succeeds although each port is tried as soon as it opens.
+async fn nothing_is_reached_in_a_hurry(adapter: &str, program: &Program, debugger: Debugger) {
+    let _turn = turn().await;
     let folder = tempfile::tempdir().unwrap();
     let marker = folder.path().join("marker");
     let is_over = Arc::new(AtomicBool::new(false));
@@ -108,11 +111,11 @@ async fn a_stranger_who_hurries_reaches_nothing(adapter: &str) {
         n_tried
     });
     is_ready.recv().unwrap();
-    let stop = stopped(&debugger, &program, adapter).await;
+    let stop = stopped(&debugger, program, adapter).await;
     drop(over);
     println!("{adapter}: {} ports were tried", hurry.join().unwrap());
     debugger.stop_all().await;
-    until_gone(&program, &stop.session).await;
+    until_gone(program, &stop.session).await;
 }
 
 /// Ends the stranger's hurry, also when the session did not start.
@@ -128,7 +131,41 @@ each_adapter!([a_stranger_reaches_nothing a_stranger_who_hurries_reaches_nothing
 
 #[tokio::test]
 async fn a_stranger_reaches_no_worker_and_no_child_of_javascript() {
-    nothing_is_reached("js-debug", Program::new("family.js", FAMILY, "turns++;")).await;
+    let program = Program::new("family.js", FAMILY, "turns++;");
+    nothing_is_reached("js-debug", &program, debugger(&program)).await;
+}
+
+/// An adapter of the user's own: a real one, behind a socket.
+const BRIDGE: &str = r#"import socket, subprocess, sys
+kind, where, adapter = sys.argv[1:]
+if kind == "unix":
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(where)
+    listener.listen()
+    stream, _ = listener.accept()
+else:
+    stream = socket.create_connection(("127.0.0.1", int(where)))
+subprocess.call([adapter], stdin=stream, stdout=stream)
+"#;
+
+fn bridged(program: &Program, transport: &str) -> Debugger {
+    let adapter = shelf().folder_of("lldb-dap").unwrap().join("bin/lldb-dap");
+    let place = if transport == "unix" { "{socket}" } else { "{port}" };
+    let table = serde_json::json!({"adapters": [{
+        "name": "bridged", "types": ["bridged"], "executables": true, "extensions": ["c"],
+        "commands": [["python3", "-c", BRIDGE, transport, place, adapter]],
+        "transport": transport, "first_threads_are_old": true, "tells_exit_code": true,
+    }]});
+    with_table(program, &table.to_string())
+}
+
+#[tokio::test]
+async fn a_stranger_reaches_nothing_of_an_adapter_of_the_users_own() {
+    for transport in ["unix", "tcp_back"] {
+        let program = Program::of("bridged");
+        nothing_is_reached("bridged", &program, bridged(&program, transport)).await;
+        nothing_is_reached_in_a_hurry("bridged", &program, bridged(&program, transport)).await;
+    }
 }
 
 /// A stranger listens; gives what `start` fails with, and what the stranger heard.
