@@ -132,6 +132,10 @@ pub struct Register {
     /// again that were revoked.
     #[serde(default)]
     pub client_epoch: u32,
+    /// Breakpoints that the window's agent before this one left, and that are set again. None of an agent that does not
+    /// keep them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakpoints_kept: Option<u32>,
 }
 
 /// The coordinator's view of the window, as answer to [`Register`] and [`Heartbeat`].

@@ -122,6 +122,7 @@ async fn register(
         debug_sessions: vec![],
         focused_ms_ago: None,
         client_epoch: 0,
+        breakpoints_kept: None,
     };
     control.register(&id, &register).await?;
     let events = Connection::open(secret, port).await?.events(&id, incarnation).await?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use baton_proto::control::Status;
 use baton_tests::bridge::{Bridge, Shown};
 use baton_tests::client::{Client, ClientKind};
 use baton_tests::place;
@@ -156,6 +157,13 @@ fn relative_paths_mean_the_clients_folder_first() {
     assert!(outline(&mut below, "a.py").contains("inner"));
     assert!(outline(&mut below, "../a.py").contains("outer"));
     assert!(outline(&mut below, "pkg/a.py").contains("inner"));
+    // What an answer calls a file is that file when it is given back.
+    let full = shop.join("a.py").display().to_string();
+    for (file, called) in [("../a.py", full.as_str()), ("a.py", "pkg/a.py"), (full.as_str(), full.as_str())] {
+        let text = outline(&mut below, file);
+        assert!(text.starts_with(&format!("{called}: ")), "{file}: {text}");
+        assert_eq!(outline(&mut below, called), text);
+    }
     let mut above = Bridge::start(&world, &shop, &[]);
     assert!(outline(&mut above, "a.py").contains("outer"));
     assert!(outline(&mut above, "shop/a.py").contains("same"));
@@ -232,7 +240,7 @@ fn a_binding_lasts_while_windows_and_coordinators_go_and_come() {
     says(&mut bridge, "at first");
     world.baton_ok(&["restart", "shop"]);
     says(&mut bridge, "while it restarts");
-    kill9(world.agent_pid("shop"));
+    kill_agent(&world);
     says(&mut bridge, "while its agent is started again");
     breakpoints_outlast_the_agent(&mut world, &mut bridge);
     for _ in 0..3 {
@@ -258,14 +266,21 @@ fn a_binding_lasts_while_windows_and_coordinators_go_and_come() {
     says(&mut bridge, "opened again");
 }
 
+/// Of a window that has just been told to restart nobody knows the pid.
+fn kill_agent(world: &World) {
+    world.await_status("it is there", |status| find(status, "shop").is_some());
+    kill9(world.agent_pid("shop"));
+}
+
 /// A run without the breakpoint would look like one that never came to its line.
 fn breakpoints_outlast_the_agent(world: &mut World, bridge: &mut Bridge) {
     let set = json!({ "file_path": "main.py", "line_number": 8, "condition": "unit" });
     assert_eq!(bridge.code("set_breakpoint", set), "");
     world.baton_ok(&["restart", "shop"]);
+    let mut gone = "its earlier debug sessions are gone".to_owned();
     for end in ["restarted", "killed"] {
         if end == "killed" {
-            kill9(world.agent_pid("shop"));
+            kill_agent(world);
         }
         let mut look = bridge.call("get_breakpoints", json!({}));
         // Of a call in the moment of a death nobody knows more.
@@ -273,19 +288,43 @@ fn breakpoints_outlast_the_agent(world: &mut World, bridge: &mut Bridge) {
             look = bridge.call("get_breakpoints", json!({}));
         }
         let notice = look.content["notice"].as_str().unwrap_or_default();
-        let told = "was started again; its earlier debug sessions are gone, its breakpoints are not.";
-        assert!(notice.ends_with(told), "{end}: {look:?}");
+        let told = format!("was started again; {gone}; 1 breakpoint was kept.");
+        assert!(notice.ends_with(&told), "{end}: {look:?}");
         let kept = &look.content["breakpoints"][0];
         assert_eq!((&kept["line"], &kept["condition"]), (&json!(8), &json!("unit")), "{end}: {look:?}");
         let run = bridge.call("start_debugging", json!({ "configuration_name": "bill" }));
         assert_eq!(run.content["status"], "stopped", "{end}: {run:?}");
-        assert_eq!(bridge.code("debug", json!({ "action": "terminate" })), "");
+        let is_told =
+            |status: &Status| find(status, "shop").is_some_and(|shop| !shop.debug_sessions.is_empty());
+        let status = world.await_status("the session is told", is_told);
+        let session = &find(&status, "shop").expect("it is there").debug_sessions[0];
+        gone = format!("these debug sessions are gone: {session} (bill)");
     }
+    assert_eq!(bridge.code("debug", json!({ "action": "terminate" })), "");
     assert_eq!(files_of_breakpoints(world), 1);
 }
 
 fn files_of_breakpoints(world: &World) -> usize {
     fs::read_dir(world.home().join("breakpoints")).expect("it is there").count()
+}
+
+/// A window on the client's own folder is the client's, also when one below it answered before and was closed.
+#[test]
+fn a_window_on_the_clients_own_folder_follows_one_below_it() {
+    let mut world = World::new();
+    let projects = world.folder("shop").parent().unwrap().to_owned();
+    world.window("shop");
+    let mut bridge = Bridge::start(&world, &projects, &[]);
+    assert_eq!(bridge.call(LOOK, json!({})).window, "shop");
+    world.close_window("shop");
+    assert_eq!(bridge.code(LOOK, json!({})), "no_window");
+    world.window("weather");
+    assert_eq!(bridge.code(LOOK, json!({})), "no_window", "it is beside the one that was closed");
+    world.window_with("outer", WindowOptions { folder: Some(projects), ..WindowOptions::default() });
+    let launch = json!({ "action": "launch", "program": "shop/main.py", "timeout": 60 });
+    let refused = bridge.call("debug", launch);
+    assert_eq!(refused.code(), "window_changed", "{refused:?}");
+    assert_eq!(bridge.call(LOOK, json!({})).window, "outer");
 }
 
 #[test]

@@ -71,7 +71,7 @@ class Client {
     async reset() {
         await this.clear();
         const { windows, live } = this.editor.status();
-        for (const { id } of windows.find((window) => window.id === live)?.debug_sessions ?? []) {
+        for (const id of windows.find((window) => window.id === live)?.debug_sessions ?? []) {
             await this.call('stop_debugging', { session_id: id });
         }
     }

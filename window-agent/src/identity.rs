@@ -45,7 +45,7 @@ struct Kept {
 
 /// The extension host that has the id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Holder {
+pub(crate) struct Holder {
     /// Absent when it has gone.
     #[serde(default)]
     pid: Option<u32>,
@@ -55,12 +55,12 @@ struct Holder {
 }
 
 impl Holder {
-    fn of(pid: u32) -> Self {
+    pub(crate) fn of(pid: u32) -> Self {
         Self { pid: Some(pid), pid_start: process::start_time(pid) }
     }
 
     /// One that we may not signal is alive, too.
-    fn is_alive(self) -> bool {
+    pub(crate) fn is_alive(self) -> bool {
         match self {
             Self { pid: None, .. } => false,
             Self { pid: Some(pid), pid_start: Some(start) } => process::is_running(pid, start),

@@ -1,18 +1,22 @@
 //! Breakpoints outlast their agent: they are written down with each change, and the next agent of the window begins with
-//! them. When the window is closed they go.
+//! them. When the window is closed they go. What a killed window left is kept for a month, if it should come back.
+//!
+//! **Invariant:** the file of a window whose agent runs is that agent's: nobody else removes it.
 
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use baton_agent_debug::Kept;
 use baton_link::home::Home;
+use baton_link::process::own_id;
 use baton_proto::ids::WindowId;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tracing::warn;
 
+use crate::identity::Holder;
 use crate::membership::Ended;
 
 /// The folder of their files, in the state folder.
@@ -20,32 +24,41 @@ const FOLDER: &str = "breakpoints";
 /// Bytes of a file: some thousand breakpoints.
 const MAX_LEN: u64 = 1024 * 1024;
 /// What a window that did not come back has left is removed after this time.
-const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The file with the breakpoints of one window.
 #[derive(Clone, Debug)]
 pub struct Keeping {
     home: Home,
     name: String,
+    agent: Holder,
+}
+
+/// What stands in the file.
+#[derive(Default, Serialize, Deserialize)]
+struct Written {
+    /// The agent that wrote it.
+    #[serde(flatten)]
+    agent: Holder,
+    #[serde(flatten)]
+    kept: Kept,
 }
 
 impl Keeping {
     /// That of this window, in the state folder.
     pub fn of(home: &Home, window: &WindowId) -> Self {
-        Self { home: home.clone(), name: format!("{FOLDER}/{window}.json") }
+        Self { home: home.clone(), name: format!("{FOLDER}/{window}.json"), agent: Holder::of(own_id()) }
     }
 
-    /// What the agent before has written down. Of a file that cannot be read nothing is kept.
-    pub fn read(&self) -> Kept {
-        remove_old(&self.home.path().join(FOLDER));
-        let read = || -> io::Result<Kept> {
-            let bytes = self.home.read(&self.name, MAX_LEN)?;
-            bytes.map_or_else(|| Ok(Kept::default()), |bytes| Ok(serde_json::from_slice(&bytes)?))
-        };
-        read().unwrap_or_else(|error| {
+    /// What the agent before has written down; from now on it is this one's. Of a file that cannot be read nothing is kept.
+    pub fn begin(&self) -> Kept {
+        let kept = read(&self.home, &self.name).map(|written| written.kept).unwrap_or_else(|error| {
             warn!(%error, file = %self.name, "the breakpoints of before cannot be read");
             Kept::default()
-        })
+        });
+        self.write_or_warn(&kept);
+        self.remove_old();
+        kept
     }
 
     /// Writes them down with each change, for as long as the debugger is there.
@@ -53,21 +66,15 @@ impl Keeping {
         while kept.changed().await.is_ok() {
             let now = kept.borrow_and_update().clone();
             let keeping = self.clone();
-            let written = tokio::task::spawn_blocking(move || keeping.write(&now)).await;
-            if let Ok(Err(error)) = written {
-                warn!(%error, file = %self.name, "breakpoints cannot be written down: a restart would lose them");
-            }
+            // A panic has been said already.
+            let _ = tokio::task::spawn_blocking(move || keeping.write_or_warn(&now)).await;
         }
     }
 
     /// This agent ends: when the window goes on in another one, what is not written yet is written now.
     pub fn end(&self, ended: Ended, kept: &watch::Receiver<Kept>) {
         match ended {
-            Ended::Restart => {
-                if let Err(error) = self.write(&kept.borrow()) {
-                    warn!(%error, file = %self.name, "breakpoints cannot be written down");
-                }
-            }
+            Ended::Restart => self.write_or_warn(&kept.borrow()),
             Ended::Shutdown => self.forget(),
             // The file is the other agent's.
             Ended::Superseded => {}
@@ -79,12 +86,18 @@ impl Keeping {
         let _ = std::fs::remove_file(self.home.path().join(&self.name));
     }
 
+    fn write_or_warn(&self, kept: &Kept) {
+        if let Err(error) = self.write(kept) {
+            warn!(%error, file = %self.name, "breakpoints cannot be written down: a restart would lose them");
+        }
+    }
+
     fn write(&self, kept: &Kept) -> io::Result<()> {
         if kept.is_empty() {
             self.forget();
             return Ok(());
         }
-        let bytes = serde_json::to_vec(kept)?;
+        let bytes = serde_json::to_vec(&Written { agent: self.agent, kept: kept.clone() })?;
         if bytes.len() as u64 > MAX_LEN {
             return Err(io::Error::other(format!("they take more than {MAX_LEN} bytes")));
         }
@@ -93,18 +106,25 @@ impl Keeping {
             _ => self.home.replace(&self.name, &bytes),
         }
     }
-}
 
-/// Windows that were killed and never came back left these, and writers that were killed their temporary files.
-fn remove_old(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let modified = || entry.metadata().and_then(|meta| meta.modified()).ok();
-        let age = || SystemTime::now().duration_since(modified()?).ok();
-        if age().is_some_and(|age| age > MAX_AGE) {
-            let _ = std::fs::remove_file(entry.path());
+    /// Windows that were killed and never came back left these, and writers that were killed their temporary files.
+    fn remove_old(&self) {
+        let Ok(entries) = std::fs::read_dir(self.home.path().join(FOLDER)) else { return };
+        for entry in entries.flatten() {
+            let modified = || entry.metadata().and_then(|meta| meta.modified()).ok();
+            let age = || SystemTime::now().duration_since(modified()?).ok();
+            let name = format!("{FOLDER}/{}", entry.file_name().to_string_lossy());
+            let is_used = || read(&self.home, &name).is_ok_and(|written| written.agent.is_alive());
+            if age().is_some_and(|age| age > MAX_AGE) && !is_used() {
+                let _ = std::fs::remove_file(entry.path());
+            }
         }
     }
+}
+
+fn read(home: &Home, name: &str) -> io::Result<Written> {
+    let bytes = home.read(name, MAX_LEN)?;
+    bytes.map_or_else(|| Ok(Written::default()), |bytes| Ok(serde_json::from_slice(&bytes)?))
 }
 
 #[cfg(test)]
@@ -114,40 +134,67 @@ mod tests {
     use super::*;
     use baton_agent_debug::types::SetBreakpoint;
 
+    fn some() -> Kept {
+        let line = SetBreakpoint { path: "/a.py".into(), line: 1, ..SetBreakpoint::default() };
+        Kept { lines: vec![line], ..Kept::default() }
+    }
+
+    fn of(home: &Home, window: &str) -> Keeping {
+        Keeping::of(home, &window.parse().unwrap())
+    }
+
     #[test]
     fn they_are_there_again_until_the_window_is_closed() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path()).unwrap();
-        let keeping = Keeping::of(&home, &"w1".parse().unwrap());
-        assert!(keeping.read().is_empty());
-        let line = SetBreakpoint { path: "/a.py".into(), line: 1, ..SetBreakpoint::default() };
-        let kept = Kept { lines: vec![line], ..Kept::default() };
-        keeping.write(&kept).unwrap();
-        assert_eq!(keeping.read(), kept);
-        assert!(Keeping::of(&home, &"w2".parse().unwrap()).read().is_empty());
+        let keeping = of(&home, "w1");
+        assert!(keeping.begin().is_empty());
+        keeping.write(&some()).unwrap();
+        assert_eq!(keeping.begin(), some());
+        assert!(of(&home, "w2").begin().is_empty());
         keeping.write(&Kept::default()).unwrap();
         assert!(!dir.path().join("breakpoints/w1.json").exists());
-        keeping.write(&kept).unwrap();
+        keeping.write(&some()).unwrap();
         let many = Kept { lines: vec![SetBreakpoint::default(); 20_000], ..Kept::default() };
         assert!(keeping.write(&many).is_err());
-        assert_eq!(keeping.read(), kept, "what is too much leaves what was there");
+        assert_eq!(keeping.begin(), some(), "what is too much leaves what was there");
         keeping.forget();
-        assert!(keeping.read().is_empty());
+        assert!(keeping.begin().is_empty());
     }
 
     #[test]
-    fn what_cannot_be_read_is_nothing_and_what_is_old_goes() {
+    fn what_cannot_be_read_is_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path()).unwrap();
         fs::create_dir(dir.path().join(FOLDER)).unwrap();
         fs::write(dir.path().join("breakpoints/w1.json"), "{\"lines\":[{").unwrap();
-        fs::write(dir.path().join("breakpoints/w2.json"), "{}").unwrap();
+        let keeping = of(&home, "w1");
+        assert!(keeping.begin().is_empty());
+        keeping.write(&some()).unwrap();
+        assert_eq!(keeping.begin(), some());
+    }
+
+    #[test]
+    fn old_files_go_unless_they_are_this_windows_or_their_agent_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let path = |window: &str| dir.path().join(format!("breakpoints/{window}.json"));
+        for window in ["own", "running", "gone", "fresh"] {
+            let mut keeping = of(&home, window);
+            if window != "running" {
+                keeping.agent = Holder::default();
+            }
+            keeping.write(&some()).unwrap();
+        }
         fs::write(dir.path().join("state.json"), "{}").unwrap();
         let old = SystemTime::now() - 2 * MAX_AGE;
-        for name in ["breakpoints/w2.json", "state.json"] {
-            File::options().write(true).open(dir.path().join(name)).unwrap().set_modified(old).unwrap();
+        for path in [path("own"), path("running"), path("gone"), dir.path().join("state.json")] {
+            File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
         }
-        assert!(Keeping::of(&home, &"w1".parse().unwrap()).read().is_empty());
-        assert!(!dir.path().join("breakpoints/w2.json").exists() && dir.path().join("state.json").exists());
+        assert_eq!(of(&home, "own").begin(), some(), "a window that slept for long");
+        for window in ["own", "running", "fresh"] {
+            assert!(path(window).exists(), "{window}");
+        }
+        assert!(!path("gone").exists() && dir.path().join("state.json").exists());
     }
 }

@@ -247,6 +247,7 @@ impl Membership {
             debug_sessions: debug_sessions(&self.window.debugger.sessions()),
             focused_ms_ago: self.pulse.is_focused().then_some(0),
             client_epoch: self.client_epoch,
+            breakpoints_kept: Some(self.window.debugger.n_restored()),
         }
     }
 

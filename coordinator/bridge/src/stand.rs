@@ -32,10 +32,9 @@ impl Tree {
 
     /// The same of a folder that may be gone: nobody knows of which tree it was, so it is one of its own.
     fn at_first(folder: &Path) -> Option<Self> {
-        match folder.exists() {
-            true => Self::of(folder),
-            false => Some(Self { root: folder.to_owned(), is_nested: true }),
-        }
+        let root = trees::tree_of(folder)?;
+        let is_nested = !folder.exists() || root.parent().and_then(trees::root_of).is_some();
+        Some(Self { root, is_nested })
     }
 }
 

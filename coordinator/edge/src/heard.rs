@@ -15,6 +15,8 @@ use super::route::{Deed, shown};
 const CLIENTS_MAX: usize = 4_096;
 /// Bytes of what they are known by, all together: a folder's path can be long.
 const KEYS_MAX: usize = 1024 * 1024;
+/// Sessions that a notice names.
+const SESSIONS_MAX: usize = 5;
 /// Letters of a name in a label: a model reads it with every answer.
 const LABEL_MAX: usize = 20;
 
@@ -73,15 +75,35 @@ pub(crate) fn refusal(last: Option<&Heard>, window: &Window, deed: Deed) -> Opti
 pub(crate) fn notice(last: Option<&Heard>, window: &Window, is_told_first: bool) -> Option<String> {
     match last {
         Some(last) if last.id == window.id && last.incarnation == window.incarnation => None,
-        Some(last) if last.id == window.id => Some(format!(
-            "Window {} was started again; its earlier debug sessions are gone, its breakpoints are not.",
-            described(window)
-        )),
+        Some(last) if last.id == window.id => Some(started_again(last, window)),
         Some(last) => {
             Some(format!("This is window {} now; before, it was {:?}.", described(window), last.name))
         }
         None => is_told_first.then(|| format!("This is window {}.", described(window))),
     }
+}
+
+/// What became of what the agent had that the client heard of.
+fn started_again(last: &Heard, window: &Window) -> String {
+    let of_client = window.before.ended.iter().filter(|(incarnation, _)| *incarnation >= last.incarnation);
+    let mut ended: Vec<String> =
+        of_client.map(|(_, session)| format!("{} ({})", session.id, session.name)).collect();
+    if ended.len() > SESSIONS_MAX {
+        let n_more = ended.len() - SESSIONS_MAX;
+        ended.truncate(SESSIONS_MAX);
+        ended.push(format!("{n_more} more"));
+    }
+    let ended = match ended.is_empty() {
+        true => "its earlier debug sessions are gone".to_owned(),
+        false => format!("these debug sessions are gone: {}", ended.join(", ")),
+    };
+    let breakpoints = match window.before.breakpoints {
+        None => "its breakpoints may be gone".to_owned(),
+        Some(0) => "no breakpoints were kept".to_owned(),
+        Some(1) => "1 breakpoint was kept".to_owned(),
+        Some(count) => format!("{count} breakpoints were kept"),
+    };
+    format!("Window {} was started again; {ended}; {breakpoints}.", described(window))
 }
 
 /// A word for the window where there are several; `None` where there are not.
@@ -107,6 +129,9 @@ pub(crate) fn described(window: &Window) -> String {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use baton_election::roster::Before;
+    use baton_proto::control::DebugSession;
 
     use super::*;
     use crate::route::tests::roster;
@@ -141,9 +166,33 @@ mod tests {
         assert_eq!(refusal(memory.last("x").as_ref(), &again, Deed::Acts), None);
         assert_eq!(
             notice(memory.last("x").as_ref(), &again, false).unwrap(),
-            "Window \"project b\" (/src/b) was started again; its earlier debug sessions are gone, its breakpoints \
-             are not."
+            "Window \"project b\" (/src/b) was started again; its earlier debug sessions are gone; its breakpoints \
+             may be gone."
         );
+    }
+
+    #[test]
+    fn what_became_of_sessions_and_breakpoints_is_told() {
+        let roster = roster();
+        let first = &*roster.windows[&"b".parse().unwrap()];
+        let session = |id: &str| DebugSession { id: id.to_owned(), name: "main".to_owned(), by_user: false };
+        let told = |breakpoints: u32, ended: &[(u64, &str)]| {
+            let ended = ended.iter().map(|(incarnation, id)| (*incarnation, session(id))).collect();
+            let before = Before { breakpoints: Some(breakpoints), ended };
+            let again = Window { incarnation: 9, before, ..first.clone() };
+            let known = Heard { incarnation: 4, ..heard(first) };
+            notice(Some(&known), &again, false).unwrap().split_once("; ").unwrap().1.to_owned()
+        };
+        assert_eq!(told(0, &[]), "its earlier debug sessions are gone; no breakpoints were kept.");
+        // What ended before the client heard of the window is no news.
+        assert_eq!(
+            told(1, &[(3, "b-1"), (4, "b-2"), (5, "b-3")]),
+            "these debug sessions are gone: b-2 (main), b-3 (main); 1 breakpoint was kept."
+        );
+        let many: Vec<(u64, &str)> =
+            ["b-1", "b-2", "b-3", "b-4", "b-5", "b-6", "b-7"].map(|id| (4, id)).into();
+        let told = told(20, &many);
+        assert!(told.ends_with("b-5 (main), 2 more; 20 breakpoints were kept."), "{told}");
     }
 
     #[test]

@@ -404,6 +404,7 @@ pub(crate) mod tests {
             incarnation: 1,
             debug_sessions: if id == "b" { vec![session] } else { Vec::new() },
             last_focus: None,
+            before: Default::default(),
         }
     }
 

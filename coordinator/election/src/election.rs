@@ -356,7 +356,8 @@ impl Election {
             self.outputs.push_back(Output::Notify(id.clone(), Notice::Superseded));
             self.outputs.push_back(Output::CloseEvents(id.clone()));
         }
-        let seat = Seat::new(now, id, register, (stopped, auto_start), known);
+        let last = known.map(|seat| &*seat.window).or(departed.as_ref().map(|gone| &*gone.window));
+        let seat = Seat::new(now, id, register, (stopped, auto_start), known, last);
         self.seats.insert(id.clone(), seat);
         self.is_dirty = true;
         self.notice_lost_state(now, highest);

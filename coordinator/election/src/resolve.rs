@@ -124,6 +124,7 @@ mod tests {
             incarnation: 1,
             debug_sessions: Vec::new(),
             last_focus: None,
+            before: Default::default(),
         };
         Roster {
             instance: InstanceId("i".to_owned()),

@@ -57,6 +57,17 @@ pub struct Window {
     pub debug_sessions: Vec<DebugSession>,
     /// When it was focused last.
     pub last_focus: Option<Instant>,
+    /// What became of what its agents before this one had.
+    pub before: Before,
+}
+
+/// What the earlier agents of a window had.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Before {
+    /// Breakpoints that are set again; `None` when the agent does not say it.
+    pub breakpoints: Option<u32>,
+    /// Sessions of clients that ended with their agent, with its incarnation; the last ones.
+    pub ended: Vec<(u64, DebugSession)>,
 }
 
 /// Where an agent is called, and with which token.

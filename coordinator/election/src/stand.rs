@@ -96,10 +96,12 @@ pub fn is_of_stand(window: &Window, stand: &Stand) -> bool {
 fn fit(window: &Window, folder: &str, stand: &Stand) -> Option<Fit> {
     let is_within = |root: &Option<String>| root.as_ref().is_none_or(|root| contains(root, folder));
     let is_holding = contains(folder, &stand.folder);
+    // A window on the client's folder itself is never another tree's, also when one below it answered until it was closed.
+    let is_its_own = is_holding && contains(&stand.folder, folder);
     // A folder that is in no tree itself has the trees in it. What the client says of them is newer than what the window
     // said.
     let has_trees = is_holding && !stand.is_nested;
-    if !((is_within(&stand.tree) || has_trees) && is_within(&stand.bound)) {
+    if !((is_within(&stand.tree) || has_trees) && (is_its_own || is_within(&stand.bound))) {
         return None;
     }
     if is_holding {
@@ -140,6 +142,7 @@ mod tests {
             incarnation: 1,
             debug_sessions: Vec::new(),
             last_focus: None,
+            before: Default::default(),
         };
         Roster {
             instance: InstanceId("i".to_owned()),
@@ -250,6 +253,14 @@ mod tests {
         // A window that opens below a bound one changes nothing.
         let both = super::tests::roster(&[("outer", "/src", ""), ("inner", "/src/web", "")]);
         assert_eq!(check(&both, "/src/web/app", "", "/src"), "outer by /src");
+        // One that opens on the client's own folder, above the bound one: while that is there or may be back, it answers.
+        let mut own = super::tests::roster(&[("work", "/work", ""), ("two", "/work/two", "/work/two")]);
+        assert_eq!(check(&own, "/work", "", "/work/two"), "two by /work/two");
+        depart(&mut own, "two");
+        assert_eq!(check(&own, "/work", "", "/work/two"), "two is away");
+        own.departed.clear();
+        assert_eq!(check(&own, "/work/", "", "/work/two"), "work by /work");
+        assert_eq!(check(&own, "/work/sub", "", "/work/two"), "nobody");
         // The client's folder was renamed, and another tree took its name.
         assert_eq!(check(&both, "/moved", "", "/src/web"), "nobody");
     }

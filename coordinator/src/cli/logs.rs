@@ -75,7 +75,7 @@ struct Filter {
     window: Option<String>,
     level: Option<Level>,
     /// The time with which the first line that is shown may begin.
-    since: Option<String>,
+    since: Option<Timestamp>,
 }
 
 impl Filter {
@@ -84,7 +84,7 @@ impl Filter {
             is_audit: options.audit,
             window: options.window.as_ref().map(|window| format!("window={window}")),
             level: options.level,
-            since: options.since.map(|since| format!("{since:.6}")),
+            since: options.since,
         }
     }
 
@@ -97,11 +97,9 @@ impl Filter {
         let mut words = line.split_ascii_whitespace();
         let (time, level) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         let level = || Level::from_str(level, true).is_ok_and(|level| Some(level) <= self.level);
+        let is_since = |since| time.parse::<Timestamp>().is_ok_and(|time| time >= since);
         (!self.is_audit || is_audit(line))
-            && self
-                .since
-                .as_deref()
-                .is_none_or(|since| time >= since && time.starts_with(|c: char| c.is_ascii_digit()))
+            && self.since.is_none_or(is_since)
             && (self.level.is_none() || level())
             && self.window.as_ref().is_none_or(|window| line.contains(window.as_str()))
     }
@@ -236,7 +234,7 @@ mod tests {
         assert_eq!(shown(Filter { window: Some("window=shop".to_owned()), ..Filter::default() }), "ac");
         assert_eq!(shown(Filter { level: Some(Level::Warn), ..Filter::default() }), "bc");
         assert_eq!(shown(Filter { level: Some(Level::Info), ..Filter::default() }), "abc");
-        let since = Some("2026-11-26T10:00:01.000000Z".to_owned());
+        let since = Some("2026-11-26T10:00:01.000000Z".parse().unwrap());
         assert_eq!(shown(Filter { since, ..Filter::default() }), "bc");
         assert!(Filter::default().is_open() && Filter::default().shows("no line of ours"));
     }

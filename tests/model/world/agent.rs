@@ -169,6 +169,7 @@ impl World {
             debug_sessions: sessions(setup, window),
             focused_ms_ago: is_focused.then_some(0),
             client_epoch: 0,
+            breakpoints_kept: None,
         }
     }
 

@@ -14,6 +14,7 @@ use crate::object::Object;
 use crate::paths::{self, Fit, Given, Remote};
 use crate::tasks::{self, Step, Surroundings};
 use crate::trees::Trees;
+use crate::view::View;
 use crate::walk::walk;
 
 /// Most files a search looks at.
@@ -146,6 +147,15 @@ impl Workspace {
     /// The folders.
     pub fn folders(&self) -> &[Folder] {
         &self.folders
+    }
+
+    /// How files are called for the client that the folders are seen by.
+    pub fn view(&self) -> View {
+        let view = View::new(self.folders.iter().map(|folder| folder.path.clone()));
+        match &self.seen {
+            Some(seen) => view.seen_from(seen.folder.path.clone(), seen.tree.clone()),
+            None => view,
+        }
     }
 
     /// The trees of the folders, as they are now.

@@ -16,7 +16,6 @@ use super::text::{Encoding, is_word};
 use super::types::{Freshness, Outline, Subject};
 use super::{CodeIndex, freshness_of, search, server_error, wait_settled};
 use baton_agent_base::fault::{Fault, Kind};
-use baton_agent_base::paths::relative;
 use baton_agent_base::trees::Trees;
 use baton_agent_base::workspace::Workspace;
 
@@ -259,9 +258,9 @@ fn stands_after(outline: &Outline, place: Position, holder: &str) -> bool {
 }
 
 fn several(workspace: &Workspace, name: &str, meanings: &[Meaning]) -> Fault {
-    let folders: Vec<PathBuf> = workspace.folders().iter().map(|folder| folder.path.clone()).collect();
+    let view = workspace.view();
     let shown = |meaning: &Meaning| {
-        let file = relative(&meaning.file, &folders);
+        let file = view.relative(&meaning.file);
         let name = meaning.name.as_deref().unwrap_or(name);
         format!("line {}: {name}, defined at {file}:{}", meaning.place.line + 1, meaning.line + 1)
     };

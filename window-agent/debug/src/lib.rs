@@ -314,6 +314,11 @@ impl Debugger {
         self.sessions.clone()
     }
 
+    /// Breakpoints that were there from the start: those that it was given as kept.
+    pub fn n_restored(&self) -> u32 {
+        u32::try_from(self.options.kept.len()).unwrap_or(u32::MAX)
+    }
+
     /// What the next agent of the window is to begin with, with each change.
     pub fn watch_kept(&self) -> watch::Receiver<Kept> {
         self.kept.clone()

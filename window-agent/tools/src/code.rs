@@ -5,7 +5,6 @@ mod render;
 pub mod schemas;
 pub mod truncate;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use self::render::{Rendered, Window as Lines};
@@ -20,7 +19,7 @@ use crate::window::Window;
 use crate::{outside, words};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::Object;
-use baton_agent_base::paths;
+use baton_agent_base::view::View;
 use baton_agent_code::actions::Lines as ActionLines;
 use baton_agent_code::change::{Change, Wish, Wishes};
 use baton_agent_code::complete::Place;
@@ -59,9 +58,8 @@ pub async fn call(window: &Window, tool: &str, arguments: Object, caller: Caller
     let answer = match answered {
         Ok((object, text)) => Answer::Spoken(Spoken { texts: vec![text], object, ..Spoken::default() }),
         Err(error) => {
-            let folders: Vec<PathBuf> =
-                window.workspace().folders().iter().map(|folder| folder.path.clone()).collect();
-            let error = hints::with_hint(tool, words::with_relative_candidates(error, &folders));
+            let view = window.workspace().view();
+            let error = hints::with_hint(tool, words::with_relative_candidates(error, &view));
             Answer::Error(outside::with_owner(window, error).await)
         }
     };
@@ -75,19 +73,18 @@ pub async fn answer(
     arguments: Object,
     client: &str,
 ) -> Result<(Object, String), Fault> {
-    let folders: Vec<PathBuf> =
-        window.workspace().folders().iter().map(|folder| folder.path.clone()).collect();
+    let view = window.workspace().view();
     let rendered = match tool {
-        "lcp_get_outline" => get_outline(window, &folders, arguments).await,
-        "lcp_read_symbol" => read_symbol(window, &folders, arguments).await,
-        "lcp_find_references" => find_references(window, &folders, arguments).await,
-        "lcp_get_diagnostics" => get_diagnostics(window, &folders, arguments).await,
-        "lcp_navigate" => navigate(window, &folders, arguments).await,
-        "lcp_rename" => rename(window, &folders, arguments, client).await,
-        "lcp_apply_edit" => apply_edit(window, &folders, arguments, client).await,
-        "lcp_undo" => undo(window, &folders, client).await,
+        "lcp_get_outline" => get_outline(window, &view, arguments).await,
+        "lcp_read_symbol" => read_symbol(window, &view, arguments).await,
+        "lcp_find_references" => find_references(window, &view, arguments).await,
+        "lcp_get_diagnostics" => get_diagnostics(window, &view, arguments).await,
+        "lcp_navigate" => navigate(window, &view, arguments).await,
+        "lcp_rename" => rename(window, &view, arguments, client).await,
+        "lcp_apply_edit" => apply_edit(window, &view, arguments, client).await,
+        "lcp_undo" => undo(window, &view, client).await,
         "lcp_complete" => complete(window, arguments).await,
-        "lcp_code_action" => code_action(window, &folders, arguments, client).await,
+        "lcp_code_action" => code_action(window, &view, arguments, client).await,
         other => Err(unknown_tool(other)),
     };
     rendered.map(|rendered| (rendered.object, rendered.text))
@@ -98,15 +95,15 @@ fn deadline(timeout: Option<Timeout>) -> Instant {
     Instant::now() + Duration::from_secs_f64(seconds.clamp(1.0, 300.0))
 }
 
-async fn get_outline(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, Fault> {
+async fn get_outline(window: &Window, view: &View, arguments: Object) -> Result<Rendered, Fault> {
     let arguments: GetOutline = typed(arguments)?;
     let outline =
         window.code.outline(&window.workspace(), &arguments.file_path.0, deadline(arguments.timeout)).await?;
     let as_lines = arguments.format == Some(Format::Lines);
-    Ok(render::outline(&outline, folders, arguments.depth, as_lines))
+    Ok(render::outline(&outline, view, arguments.depth, as_lines))
 }
 
-async fn read_symbol(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, Fault> {
+async fn read_symbol(window: &Window, view: &View, arguments: Object) -> Result<Rendered, Fault> {
     let arguments: ReadSymbol = typed(arguments)?;
     let outline =
         window.code.outline(&window.workspace(), &arguments.file_path.0, deadline(arguments.timeout)).await?;
@@ -115,10 +112,10 @@ async fn read_symbol(window: &Window, folders: &[PathBuf], arguments: Object) ->
         end: arguments.end_line,
         max_tokens: arguments.max_tokens.unwrap_or(MAX_TOKENS),
     };
-    let folders = folders.to_vec();
+    let view = view.clone();
     aside(move || {
         let chosen = outline.choose(&arguments.symbol_name.0, arguments.line.map(|line| line.0))?;
-        render::symbol(&outline, &chosen, &folders, lines)
+        render::symbol(&outline, &chosen, &view, lines)
     })
     .await
 }
@@ -136,7 +133,7 @@ async fn aside<T: Send + 'static>(
     }
 }
 
-async fn find_references(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, Fault> {
+async fn find_references(window: &Window, view: &View, arguments: Object) -> Result<Rendered, Fault> {
     let arguments: FindReferences = typed(arguments)?;
     let wanted = Wanted {
         symbol: arguments.symbol_name.0,
@@ -146,10 +143,10 @@ async fn find_references(window: &Window, folders: &[PathBuf], arguments: Object
         n_texts: arguments.limit.unwrap_or(N_TEXTS),
     };
     let found = window.code.references(&window.workspace(), &wanted, deadline(arguments.timeout)).await?;
-    Ok(render::references(&found, folders))
+    Ok(render::references(&found, view))
 }
 
-async fn get_diagnostics(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, Fault> {
+async fn get_diagnostics(window: &Window, view: &View, arguments: Object) -> Result<Rendered, Fault> {
     let arguments: GetDiagnostics = typed(arguments)?;
     let (workspace, deadline) = (window.workspace(), deadline(arguments.timeout));
     let found = match &arguments.file_path {
@@ -157,16 +154,16 @@ async fn get_diagnostics(window: &Window, folders: &[PathBuf], arguments: Object
         None => window.code.all_problems(&workspace, deadline).await?,
     };
     let mildest = render::severity(arguments.severity.as_deref().unwrap_or("warning"));
-    Ok(render::problems(&found, folders, mildest, arguments.limit.unwrap_or(N_PROBLEMS)))
+    Ok(render::problems(&found, view, mildest, arguments.limit.unwrap_or(N_PROBLEMS)))
 }
 
-async fn navigate(window: &Window, folders: &[PathBuf], arguments: Object) -> Result<Rendered, Fault> {
+async fn navigate(window: &Window, view: &View, arguments: Object) -> Result<Rendered, Fault> {
     let arguments: Navigate = typed(arguments)?;
     let (workspace, deadline) = (window.workspace(), deadline(arguments.timeout));
     let limit = arguments.limit.unwrap_or(N_SPOTS);
     if let Target::Symbols = arguments.to {
         let found = window.code.project_symbols(&workspace, &arguments.symbol_name.0, deadline).await?;
-        return Ok(render::spots(&found, folders, limit));
+        return Ok(render::spots(&found, view, limit));
     }
     let Some(context_file) = arguments.context_file else {
         return Err(Fault::new(Kind::InvalidArguments, "context_file is missing.")
@@ -182,26 +179,21 @@ async fn navigate(window: &Window, folders: &[PathBuf], arguments: Object) -> Re
         Target::Callees => window.code.calls(&workspace, &wanted, Direction::Callees, deadline).await?,
         Target::Definition | Target::Symbols => window.code.definition(&workspace, &wanted, deadline).await?,
     };
-    Ok(render::spots(&found, folders, limit))
+    Ok(render::spots(&found, view, limit))
 }
 
-async fn rename(
-    window: &Window,
-    folders: &[PathBuf],
-    arguments: Object,
-    client: &str,
-) -> Result<Rendered, Fault> {
+async fn rename(window: &Window, view: &View, arguments: Object, client: &str) -> Result<Rendered, Fault> {
     let arguments: Rename = typed(arguments)?;
     let file = exact(window, &arguments.context_file.0).await?;
     let wanted = Wanted::place(arguments.symbol_name.0, file, arguments.line.map(|line| line.0));
     let deadline = deadline(arguments.timeout);
     let new_name = &arguments.new_name;
     let (change, renamed) = window.code.renaming(&window.workspace(), &wanted, new_name, deadline).await?;
-    let taken = render::taken(&change.plan, new_name, folders);
+    let taken = render::taken(&change.plan, new_name, view);
     let subject = ("symbol", N_RENAMED);
     let apply = (arguments.apply, client);
-    let mut rendered = preview_or_make(window, folders, subject, change, apply).await?;
-    let defined_at = format!("{}:{}", paths::relative(&renamed.file, folders), renamed.line);
+    let mut rendered = preview_or_make(window, view, subject, change, apply).await?;
+    let defined_at = format!("{}:{}", view.relative(&renamed.file), renamed.line);
     rendered.text = format!("{} ({defined_at}) becomes {new_name}. {}", renamed.name, rendered.text);
     rendered.object.insert("defined_at".to_owned(), defined_at.into());
     if let Some(taken) = taken {
@@ -221,7 +213,7 @@ fn out_of_date() -> Fault {
 /// The first call shows a change, the second one makes it, when it is still the same.
 async fn preview_or_make(
     window: &Window,
-    folders: &[PathBuf],
+    view: &View,
     (subject_name, n_shown): (&str, usize),
     change: Change,
     (apply, client): (Option<String>, &str),
@@ -244,8 +236,8 @@ async fn preview_or_make(
     if is_made {
         window.code.write(&window.workspace(), change, client).await?;
     }
-    let (folders, n_shown) = (folders.to_vec(), if is_made { 0 } else { n_shown });
-    aside(move || Ok(render::changes(&plan, &folders, n_shown, more))).await
+    let (view, n_shown) = (view.clone(), if is_made { 0 } else { n_shown });
+    aside(move || Ok(render::changes(&plan, &view, n_shown, more))).await
 }
 
 /// The path of a file that will be changed: one that is merely called alike is good enough to read only.
@@ -270,7 +262,7 @@ async fn complete(window: &Window, arguments: Object) -> Result<Rendered, Fault>
 
 async fn code_action(
     window: &Window,
-    folders: &[PathBuf],
+    view: &View,
     arguments: Object,
     client: &str,
 ) -> Result<Rendered, Fault> {
@@ -300,14 +292,14 @@ async fn code_action(
                 }
             })?;
             let apply = (arguments.apply, client);
-            preview_or_make(window, folders, ("action", N_CHANGED), change, apply).await
+            preview_or_make(window, view, ("action", N_CHANGED), change, apply).await
         }
     }
 }
 
 async fn apply_edit(
     window: &Window,
-    folders: &[PathBuf],
+    view: &View,
     arguments: Object,
     client: &str,
 ) -> Result<Rendered, Fault> {
@@ -328,13 +320,13 @@ async fn apply_edit(
     let n_lines = plan.edits.first().map_or(0, |edit| edit.new.lines().count());
     window.code.write(&window.workspace(), change, client).await?;
     let more = json!({"n_lines": n_lines, "note": "1 file was changed."});
-    Ok(marked(render::changes(&plan, folders, 0, more), &plan))
+    Ok(marked(render::changes(&plan, view, 0, more), &plan))
 }
 
-async fn undo(window: &Window, folders: &[PathBuf], client: &str) -> Result<Rendered, Fault> {
+async fn undo(window: &Window, view: &View, client: &str) -> Result<Rendered, Fault> {
     let plan = window.code.undo(&window.workspace(), client).await?;
     let more = json!({"note": "Your last change is undone."});
-    Ok(marked(render::changes(&plan, folders, 0, more), &plan))
+    Ok(marked(render::changes(&plan, view, 0, more), &plan))
 }
 
 /// With the hash of the text of the one file that has another now, for the next edit of it.

@@ -39,13 +39,13 @@ pub async fn call(window: &Window, arguments: Object, caller: Caller) -> Answer 
         Err(error) => return refused(None, error),
     };
     let action = arguments.action.name();
-    let folders = window.workspace().folders().iter().map(|folder| folder.path.clone()).collect();
-    let call = Call { window, arguments, caller, speaker: Speaker { folders } };
+    let view = window.workspace().view();
+    let call = Call { window, arguments, caller, speaker: Speaker { view } };
     // The engine's futures are large; on the heap they do not weigh on every other call.
     match Box::pin(call.run()).await {
         Ok(reply) => Answer::Spoken(reply.into_spoken(action)),
         Err(error) => {
-            let error = words::with_relative_candidates(call.with_cause(error).await, &call.speaker.folders);
+            let error = words::with_relative_candidates(call.with_cause(error).await, &call.speaker.view);
             refused(Some(action.into()), error)
         }
     }

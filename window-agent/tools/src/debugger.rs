@@ -18,7 +18,7 @@ use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::{Object, object};
-use baton_agent_base::paths::{self, Given};
+use baton_agent_base::paths::Given;
 use baton_agent_debug::Wait;
 use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::ResumeWish;
@@ -164,8 +164,8 @@ async fn remove_breakpoint(window: &Window, arguments: Object, caller: &Caller) 
 /// What a client that removes its own leaves there.
 async fn of_others(window: &Window) -> Vec<String> {
     let whose = |owner: &Option<String>| if owner.is_some() { "another client's" } else { "the user's" };
-    let folders: Vec<_> = window.workspace().folders().iter().map(|folder| folder.path.clone()).collect();
-    let place = |known: &Breakpoint| format!("at {}:{}", paths::relative(&known.path, &folders), known.line);
+    let view = window.workspace().view();
+    let place = |known: &Breakpoint| format!("at {}:{}", view.relative(&known.path), known.line);
     let lines = window.debugger.breakpoints().await;
     let lines = lines.iter().map(|known| (known.id, &known.owner, place(known)));
     let triggers = window.debugger.triggers().await;
@@ -244,8 +244,8 @@ async fn about(window: &Window, waited: Waited, waiting: Waiting) -> Object {
         && let Ok(Some(activity)) = window.debugger.activity(Some(&session)).await
         && let Some(Value::String(message)) = answer.get_mut("message")
     {
-        let folders: Vec<_> = window.workspace().folders().iter().map(|folder| folder.path.clone()).collect();
-        message.push_str(&format!(" {}", words::doing(&activity.doing, &folders)));
+        let view = window.workspace().view();
+        message.push_str(&format!(" {}", words::doing(&activity.doing, &view)));
     }
     answer
 }

@@ -17,7 +17,7 @@ use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::Fault;
 use baton_agent_base::object::{Object, object};
-use baton_agent_base::paths;
+use baton_agent_base::view::View;
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Launch, Wish};
 use baton_agent_debug::error::DebugError;
@@ -90,7 +90,7 @@ impl Call<'_> {
         let start = Start { idle_limit: Some(IDLE), owner: self.caller.id.clone(), ..start };
         let waited = debugger.start(start, self.wait(LAUNCH)).await.map_err(results::fault)?;
         let n_breakpoints = programs::breakpoints_of(self.window, &self.caller).await.len();
-        results::launched(waited, n_breakpoints, &self.folders())
+        results::launched(waited, n_breakpoints, &self.view())
     }
 
     async fn add_breakpoint(&self, arguments: schemas::AddBreakpoint) -> Result<Object, Fault> {
@@ -109,7 +109,7 @@ impl Call<'_> {
         let mut data = object(json!({
             "breakpoint_id": self.uuid_of(&set),
             "verified": set.verified,
-            "file": paths::relative(&set.path, &self.folders()),
+            "file": self.view().relative(&set.path),
             "line": set.line,
         }));
         if let Some(message) = set.message {
@@ -141,14 +141,14 @@ impl Call<'_> {
         let wish = ResumeWish::new(Some(session.clone()), None, arguments.action.into());
         let waited = debugger.resume_as(wish, self.wait(STEP)).await.map_err(results::fault)?;
         let Waited::TimedOut { output, .. } = waited else {
-            return Ok(results::stepped(self.shown(waited), &self.folders()));
+            return Ok(results::stepped(self.shown(waited), &self.view()));
         };
         // It runs on, perhaps in an endless loop: stop it by force, so that the agent is never left hanging.
         programs::begun(self.window, Some(&session), STEP).await;
         let paused = debugger.pause_or_tell(Some(&session), None, self.wait(STEP)).await;
         match paused.map_err(results::fault)? {
-            Paused::Waited(waited) => results::paused(self.shown(waited), output, &self.folders()),
-            Paused::Pending(activity) => Ok(results::pending(activity, output, &self.folders())),
+            Paused::Waited(waited) => results::paused(self.shown(waited), output, &self.view()),
+            Paused::Pending(activity) => Ok(results::pending(activity, output, &self.view())),
         }
     }
 
@@ -197,9 +197,9 @@ impl Call<'_> {
 
     /// The file that a client names, fuzzily; candidates are told as the toolset tells files.
     async fn resolve(&self, given: &str) -> Result<PathBuf, Fault> {
-        let folders = self.folders();
+        let view = self.view();
         let resolved = outside::file(self.window, given).await;
-        resolved.map_err(|error| words::with_relative_candidates(error, &folders))
+        resolved.map_err(|error| words::with_relative_candidates(error, &view))
     }
 
     /// What clients may see.
@@ -212,8 +212,8 @@ impl Call<'_> {
         waited
     }
 
-    fn folders(&self) -> Vec<PathBuf> {
-        self.window.workspace().folders().iter().map(|folder| folder.path.clone()).collect()
+    fn view(&self) -> View {
+        self.window.workspace().view()
     }
 
     fn wait(&self, timeout: Duration) -> Wait {

@@ -16,6 +16,7 @@ use crate::window::Window;
 use baton_agent_base::fault::Fault;
 use baton_agent_base::object::{Object, object};
 use baton_agent_base::paths::Given;
+use baton_agent_base::view::View;
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Launch, Wish};
 use baton_agent_debug::error::DebugError;
@@ -115,7 +116,7 @@ impl Call<'_> {
         let (session, status, message) = match waited {
             Waited::Stopped(stop) => (stop.session, "stopped", None),
             Waited::Completed(completed) => {
-                let message = results::end(&completed, &self.folders());
+                let message = results::end(&completed, &self.view());
                 (completed.session, "terminated", Some(message))
             }
             Waited::TimedOut { session, .. } | Waited::Interrupted { session, .. } => {
@@ -189,12 +190,12 @@ impl Call<'_> {
 
     async fn resume(&self) -> Result<Told, Fault> {
         let waited = self.go(Resume::Continue).await?;
-        Ok(Told::Object(results::continued(waited, &self.folders())))
+        Ok(Told::Object(results::continued(waited, &self.view())))
     }
 
     async fn step(&self, how: Resume) -> Result<Told, Fault> {
         let waited = self.go(how).await?;
-        Ok(Told::Object(results::place(waited, &self.folders())))
+        Ok(Told::Object(results::place(waited, &self.view())))
     }
 
     async fn go(&self, how: Resume) -> Result<Waited, Fault> {
@@ -206,8 +207,8 @@ impl Call<'_> {
         programs::begun(self.window, self.session(), WAIT).await;
         let paused = self.window.debugger.pause_or_tell(self.session(), None, self.wait()).await;
         Ok(Told::Object(match paused.map_err(results::fault)? {
-            Paused::Waited(waited) => results::place(waited, &self.folders()),
-            Paused::Pending(activity) => results::pending(&activity, &self.folders()),
+            Paused::Waited(waited) => results::place(waited, &self.view()),
+            Paused::Pending(activity) => results::pending(&activity, &self.view()),
         }))
     }
 
@@ -266,8 +267,8 @@ impl Call<'_> {
         self.caller.session.as_ref()
     }
 
-    fn folders(&self) -> Vec<std::path::PathBuf> {
-        self.window.workspace().folders().iter().map(|folder| folder.path.clone()).collect()
+    fn view(&self) -> View {
+        self.window.workspace().view()
     }
 
     fn wait(&self) -> Wait {

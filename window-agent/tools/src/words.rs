@@ -1,11 +1,11 @@
 //! CORE: sentences and short forms that several toolsets use.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use baton_agent_base::paths::relative;
 use serde_json::Value;
 
 use baton_agent_base::fault::{Fault, sentence};
+use baton_agent_base::view::View;
 use baton_agent_debug::types::control::{Activity, Doing};
 use baton_agent_debug::types::triggers::TriggerBreakpoint;
 use baton_agent_debug::types::{Breakpoint, Completed, Frame, OutputTail};
@@ -24,18 +24,18 @@ pub(super) fn shorten(text: &str, max_chars: usize) -> String {
 }
 
 /// Candidates of an error, which are paths, as people write them.
-pub(crate) fn with_relative_candidates(mut error: Fault, folders: &[PathBuf]) -> Fault {
+pub(crate) fn with_relative_candidates(mut error: Fault, view: &View) -> Fault {
     let candidates = error.details.get_mut("candidates").and_then(Value::as_array_mut);
     for candidate in candidates.into_iter().flatten() {
         if let Some(path) = candidate.as_str().map(Path::new).filter(|path| path.is_absolute()) {
-            *candidate = relative(path, folders).into();
+            *candidate = view.relative(path).into();
         }
     }
     error
 }
 
 /// How a program ended, and why it never stopped where it was asked to.
-pub(super) fn end(completed: &Completed, folders: &[PathBuf]) -> String {
+pub(super) fn end(completed: &Completed, view: &View) -> String {
     let mut text = match (&completed.note, completed.exit_code) {
         (Some(note), _) => sentence(note),
         (None, Some(code)) => format!("The program ended with exit code {code}."),
@@ -43,7 +43,7 @@ pub(super) fn end(completed: &Completed, folders: &[PathBuf]) -> String {
     };
     let alike = alike(&completed.never_hit);
     for (first, others) in alike.iter().take(MAX_TOLD) {
-        text.push_str(&format!(" {}", never_hit(first, folders)));
+        text.push_str(&format!(" {}", never_hit(first, view)));
         if !others.is_empty() {
             text.push_str(&format!(" Likewise on {}.", lines(others)));
         }
@@ -98,8 +98,8 @@ fn lines(all: &[u32]) -> String {
 }
 
 /// Why a breakpoint did not stop the program.
-pub(super) fn never_hit(breakpoint: &Breakpoint, folders: &[PathBuf]) -> String {
-    let place = format!("{}:{}", relative(&breakpoint.path, folders), breakpoint.line);
+pub(super) fn never_hit(breakpoint: &Breakpoint, view: &View) -> String {
+    let place = format!("{}:{}", view.relative(&breakpoint.path), breakpoint.line);
     let why = why_never_hit(breakpoint);
     format!("Breakpoint {} ({place}) was never hit: {}", breakpoint.id, lower_first(&why))
 }
@@ -143,7 +143,7 @@ pub(super) fn running(text: &str, waits_for_input: bool) -> String {
 }
 
 /// What a program that runs does.
-pub(super) fn doing(doing: &Doing, folders: &[PathBuf]) -> String {
+pub(super) fn doing(doing: &Doing, view: &View) -> String {
     let (threads, n_more) = match doing {
         Doing::Stacks { threads, n_more } => (threads, *n_more),
         Doing::Idle => return "The program is idle in its event loop; there is no stack.".to_owned(),
@@ -156,7 +156,7 @@ pub(super) fn doing(doing: &Doing, folders: &[PathBuf]) -> String {
     for (thread, frames) in threads {
         text.push_str(&format!("\n{} {}:", thread.id, thread.name));
         for frame in frames {
-            text.push_str(&format!("\n  {}", running_frame(frame, folders)));
+            text.push_str(&format!("\n  {}", running_frame(frame, view)));
         }
     }
     if n_more > 0 {
@@ -166,17 +166,17 @@ pub(super) fn doing(doing: &Doing, folders: &[PathBuf]) -> String {
 }
 
 /// A frame of a thread that runs: `main.py:3 in price`.
-pub(super) fn running_frame(frame: &Frame, folders: &[PathBuf]) -> String {
+pub(super) fn running_frame(frame: &Frame, view: &View) -> String {
     let file = match frame.file_path.as_str() {
         "" => "no source".to_owned(),
-        path => relative(Path::new(path), folders),
+        path => view.relative(Path::new(path)),
     };
     format!("{file}:{} in {}", frame.line_number, frame.function_name)
 }
 
 /// A pause that has not stopped the program; `waits_on` is the tool that waits until it does.
-pub(super) fn pending(activity: &Activity, folders: &[PathBuf], waits_on: &str) -> String {
-    let what = doing(&activity.doing, folders);
+pub(super) fn pending(activity: &Activity, view: &View, waits_on: &str) -> String {
+    let what = doing(&activity.doing, view);
     match activity.doing {
         Doing::Stacks { .. } => format!(
             "Not stopped yet: the program is inside a call that cannot be interrupted. The pause takes effect when that \
@@ -225,7 +225,7 @@ mod tests {
             never_called: Vec::new(),
             note: note.map(str::to_owned),
         };
-        expected.assert_eq(&end(&completed, &["/w".into()]));
+        expected.assert_eq(&end(&completed, &View::new(["/w".into()])));
     }
 
     #[test]

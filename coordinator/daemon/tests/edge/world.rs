@@ -256,6 +256,7 @@ impl FakeWindow {
                 by_user: false,
             }],
             last_focus: None,
+            before: Default::default(),
         };
         Self { window, port, events, release, kill }
     }

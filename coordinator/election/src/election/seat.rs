@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_proto::control::{FOLLOW_FOCUS_MS, Heartbeat, Notice, Register, WindowRef, WindowState};
+use baton_proto::control::{
+    DebugSession, FOLLOW_FOCUS_MS, Heartbeat, Notice, Register, WindowRef, WindowState,
+};
 use baton_proto::ids::{Term, WindowId};
 use tokio::time::Instant;
 
 use super::{LEASE, SUSPECT};
-use crate::roster::{Address, Window};
+use crate::roster::{Address, Before, Window};
 
 /// How long a window is focused before the live place follows (R12).
 const FOLLOW_FOCUS: Duration = Duration::from_millis(FOLLOW_FOCUS_MS);
+/// Sessions that are remembered after their agent has gone.
+const MAX_ENDED: usize = 16;
 
 /// A registered window.
 #[derive(Clone, Debug)]
@@ -57,17 +61,28 @@ impl Departed {
     }
 }
 
+/// The sessions that ended with the agents of the window before that incarnation.
+fn ended(last: &Window, incarnation: u64) -> Vec<(u64, DebugSession)> {
+    let mut ended = last.before.ended.clone();
+    if last.incarnation < incarnation {
+        let of_clients = last.debug_sessions.iter().filter(|session| !session.by_user);
+        ended.extend(of_clients.map(|session| (last.incarnation, session.clone())));
+    }
+    ended.split_off(ended.len().saturating_sub(MAX_ENDED))
+}
+
 impl Seat {
     /// The seat of a window that registers; `known` is the seat it had until now.
     ///
     /// Of a run that this coordinator knows it remembers auto-start better than the agent does, who may not have heard
-    /// that it was switched: `auto_start` is that.
+    /// that it was switched: `auto_start` is that. `last` is the window as it was before, here or gone.
     pub(super) fn new(
         now: Instant,
         id: &WindowId,
         register: Register,
         (stopped, auto_start): (bool, Option<bool>),
         known: Option<&Self>,
+        last: Option<&Window>,
     ) -> Self {
         let same_run = known.filter(|seat| seat.window.incarnation == register.incarnation);
         let reported =
@@ -96,6 +111,10 @@ impl Seat {
             incarnation: register.incarnation,
             debug_sessions: register.debug_sessions,
             last_focus: reported.max(known.and_then(|seat| seat.window.last_focus)),
+            before: Before {
+                breakpoints: register.breakpoints_kept,
+                ended: last.map(|last| ended(last, register.incarnation)).unwrap_or_default(),
+            },
         };
         Self {
             window: Arc::new(window),

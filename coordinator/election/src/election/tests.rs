@@ -140,6 +140,7 @@ impl World {
             debug_sessions: agent.sessions.clone(),
             focused_ms_ago: agent.focused.then_some(0),
             client_epoch: 0,
+            breakpoints_kept: None,
         }
     }
 

@@ -43,6 +43,7 @@ fn registration(name: &str, kind: WindowKind) -> Register {
         debug_sessions: Vec::new(),
         focused_ms_ago: None,
         client_epoch: 0,
+        breakpoints_kept: None,
     }
 }
 

@@ -24,6 +24,11 @@ impl Kept {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Breakpoints.
+    pub fn len(&self) -> usize {
+        self.lines.len() + self.triggers.len()
+    }
 }
 
 impl Breakpoints {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use similar::{ChangeTag, TextDiff};
 use super::truncate::truncate;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::object::{Object, object};
-use baton_agent_base::paths::relative;
+use baton_agent_base::view::View;
 use baton_agent_code::choose::lines_with_comments;
 use baton_agent_code::edits::mark;
 use baton_agent_code::lsp::Range;
@@ -104,14 +104,9 @@ impl Depth {
 }
 
 /// The outline of a file. `as_lines`: the structure holds the text, too.
-pub(super) fn outline(
-    outline: &Outline,
-    folders: &[PathBuf],
-    levels: Option<usize>,
-    as_lines: bool,
-) -> Rendered {
+pub(super) fn outline(outline: &Outline, view: &View, levels: Option<usize>, as_lines: bool) -> Rendered {
     let depth = Depth { levels };
-    let file = relative(&outline.subject.snapshot.path, folders);
+    let file = view.relative(&outline.subject.snapshot.path);
     let mut n_deeper = 0;
     let data: Vec<Value> =
         outline.symbols.iter().map(|symbol| structure(symbol, depth, 1, &mut n_deeper)).collect();
@@ -209,10 +204,10 @@ pub(super) struct Window {
 pub(super) fn symbol(
     outline: &Outline,
     chosen: &Chosen,
-    folders: &[PathBuf],
+    view: &View,
     window: Window,
 ) -> Result<Rendered, Fault> {
-    let (text, file) = (outline.text(), relative(&outline.subject.snapshot.path, folders));
+    let (text, file) = (outline.text(), view.relative(&outline.subject.snapshot.path));
     let spans: Vec<(usize, usize)> =
         chosen.symbols.iter().map(|symbol| lines_with_comments(text, symbol)).collect();
     let first = spans.iter().map(|(first, _)| *first).min().unwrap_or_default();
@@ -275,12 +270,12 @@ pub(super) fn symbol(
 }
 
 /// The uses of a symbol.
-pub(super) fn references(found: &References, folders: &[PathBuf]) -> Rendered {
+pub(super) fn references(found: &References, view: &View) -> Rendered {
     let mut data = Vec::new();
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
     let mut more: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for reference in &found.all {
-        let file = relative(&reference.file, folders);
+        let file = view.relative(&reference.file);
         let Some((snippet, header)) = &reference.text else {
             more.entry(file).or_default().push(reference.line);
             continue;
@@ -342,7 +337,7 @@ fn entry(reference: &Reference, file: &str, snippet: &str, header: Option<&str>)
 }
 
 /// What is wrong, from the worst severity that is wanted.
-pub(super) fn problems(found: &Problems, folders: &[PathBuf], mildest: u8, limit: usize) -> Rendered {
+pub(super) fn problems(found: &Problems, view: &View, mildest: u8, limit: usize) -> Rendered {
     let severity = |problem: &Problem| problem.diagnostic.severity.unwrap_or(1);
     let wanted: Vec<_> = found.all.iter().filter(|problem| severity(problem) <= mildest).collect();
     let mut notes = found.notes.clone();
@@ -360,7 +355,7 @@ pub(super) fn problems(found: &Problems, folders: &[PathBuf], mildest: u8, limit
     told.sort_unstable();
     let (mut data, mut lines) = (Vec::new(), String::new());
     for problem in told.iter().map(|idx| wanted[*idx]) {
-        let file = relative(&problem.file, folders);
+        let file = view.relative(&problem.file);
         let (line, severity) =
             (problem.diagnostic.range.start.line + 1, severity_name(problem.diagnostic.severity));
         let message = without_information(&problem.diagnostic.message);
@@ -392,10 +387,10 @@ fn without_information(message: &str) -> String {
 }
 
 /// Places, from a symbol or a search.
-pub(super) fn spots(found: &Spots, folders: &[PathBuf], limit: usize) -> Rendered {
+pub(super) fn spots(found: &Spots, view: &View, limit: usize) -> Rendered {
     let (mut data, mut text) = (Vec::new(), String::new());
     for spot in found.all.iter().take(limit) {
-        let file = relative(&spot.file, folders);
+        let file = view.relative(&spot.file);
         let mut entry = object(json!({"file": file, "line": spot.line}));
         let _ = write!(text, "\n{file}:{}", spot.line);
         for (name, value) in
@@ -511,10 +506,10 @@ pub(super) fn actions(found: &Offers) -> Rendered {
 }
 
 /// Changed files, or those that would be; of these up to `n_shown` lines that go or come.
-pub(super) fn changes(plan: &Plan, folders: &[PathBuf], n_shown: usize, more: Value) -> Rendered {
+pub(super) fn changes(plan: &Plan, view: &View, n_shown: usize, more: Value) -> Rendered {
     let (mut data, mut text, mut n_left) = (Vec::new(), String::new(), n_shown);
     for edit in &plan.edits {
-        let file = relative(&edit.path, folders);
+        let file = view.relative(&edit.path);
         let mut entry = object(json!({"file": file}));
         text.push('\n');
         match (&edit.from, &edit.to) {
@@ -528,7 +523,7 @@ pub(super) fn changes(plan: &Plan, folders: &[PathBuf], n_shown: usize, more: Va
                 entry.insert("change".to_owned(), "deleted".into());
             }
             (Some(from), _) if *from != edit.path => {
-                let from = relative(from, folders);
+                let from = view.relative(from);
                 let _ = write!(text, "{from} -> {file}");
                 entry.extend(object(json!({"change": "renamed", "from": from})));
             }
@@ -549,7 +544,7 @@ pub(super) fn changes(plan: &Plan, folders: &[PathBuf], n_shown: usize, more: Va
         data.push(Value::Object(entry));
     }
     for folder in &plan.folders {
-        let (from, to) = (relative(&folder.from, folders), relative(&folder.to, folders));
+        let (from, to) = (view.relative(&folder.from), view.relative(&folder.to));
         let inside = folder.files.iter().filter_map(|file| file.strip_prefix(&folder.from).ok());
         let inside: Vec<String> = inside.map(|file| file.display().to_string()).collect();
         let _ = write!(text, "\n{from}/ -> {to}/ with {}", inside.join(", "));
@@ -585,14 +580,14 @@ fn difference(old: &str, new: &str, n_left: &mut usize) -> String {
 
 /// That a new name stands already in files that it comes to: whether it means something else there, a server does not
 /// always look.
-pub(super) fn taken(plan: &Plan, new_name: &str, folders: &[PathBuf]) -> Option<String> {
+pub(super) fn taken(plan: &Plan, new_name: &str, view: &View) -> Option<String> {
     const MAX_SHOWN: usize = 5;
     let has_it = |edit: &&FileEdit| {
         !edit.replacements.is_empty() && search::words(edit.old.as_str(), new_name).next().is_some()
     };
     let shown = |edit: &FileEdit| {
         let lines = search::lines_with(&edit.old, new_name);
-        format!("{}:{}", relative(&edit.path, folders), lines.first().copied().unwrap_or_default())
+        format!("{}:{}", view.relative(&edit.path), lines.first().copied().unwrap_or_default())
     };
     let all: Vec<String> = plan.edits.iter().filter(has_it).take(MAX_SHOWN).map(shown).collect();
     let places = all.join(", ");

@@ -75,7 +75,7 @@ impl Call<'_> {
         if let Some(activity) = self.activity(session.as_ref()).await
             && (arguments.thread_id.is_none() || activity.doing == Doing::Native)
         {
-            let told = words::doing(&activity.doing, &self.speaker.folders);
+            let told = words::doing(&activity.doing, &self.speaker.view);
             return self.finish(Reply::new(told, details::doing(&activity.doing).into())).await;
         }
         let asked =
@@ -101,7 +101,7 @@ impl Call<'_> {
         let session = self.session();
         let activity = self.activity(session.as_ref()).await;
         if let Some(Activity { doing: doing @ Doing::Native, .. }) = &activity {
-            let told = words::doing(doing, &self.speaker.folders);
+            let told = words::doing(doing, &self.speaker.view);
             return self.finish(Reply::new(told, details::doing(doing).into())).await;
         }
         let threads =

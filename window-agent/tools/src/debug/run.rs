@@ -72,7 +72,7 @@ impl Call<'_> {
 
     /// What a program does that a pause has not stopped.
     async fn about_pending(&self, activity: &Activity) -> Result<Reply, Fault> {
-        let text = words::pending(activity, &self.speaker.folders, "continue");
+        let text = words::pending(activity, &self.speaker.view, "continue");
         let mut more = details::doing(&activity.doing);
         more.insert("timedOut".to_owned(), true.into());
         let reply = Reply::new(with_output(text, &activity.output), more.into());
@@ -96,7 +96,7 @@ impl Call<'_> {
                 (stop.session.clone(), text, "stopped", stop.output, more)
             }
             Waited::Completed(completed) => {
-                let text = words::end(&completed, &self.speaker.folders);
+                let text = words::end(&completed, &self.speaker.view);
                 let lines = completed.never_hit.iter().map(details::breakpoint);
                 let functions = completed.never_called.iter().map(details::trigger);
                 let never_hit: Vec<_> = lines.chain(functions).collect();

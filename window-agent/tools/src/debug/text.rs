@@ -1,13 +1,13 @@
 //! CORE: what the engine answers, as the text that people and models read.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::wire::{Instruction, Module, Source};
 use crate::steps::Step;
 use crate::words::{self, shorten};
-use baton_agent_base::paths;
+use baton_agent_base::view::View;
 use baton_agent_base::wire::read;
 use baton_agent_debug::types::control::{Activity, Doing, Status, Thread};
 use baton_agent_debug::types::triggers::{Trigger, TriggerBreakpoint};
@@ -28,13 +28,13 @@ const MAX_ENDED: usize = 5;
 /// What the sentences need to know besides.
 #[derive(Clone, Debug)]
 pub(super) struct Speaker {
-    /// Folders of the window: paths inside them are told relative to them.
-    pub(super) folders: Vec<PathBuf>,
+    /// How files are called for the client.
+    pub(super) view: View,
 }
 
 impl Speaker {
     fn path(&self, path: &str) -> String {
-        paths::relative(Path::new(path), &self.folders)
+        self.view.relative(Path::new(path))
     }
 
     /// `price main.py:3`.
@@ -64,7 +64,7 @@ impl Speaker {
         }
         let is_own = |frame: &&Frame| {
             let path = Path::new(&frame.file_path);
-            self.folders.iter().any(|folder| path.starts_with(folder))
+            self.view.folders().iter().any(|folder| path.starts_with(folder))
         };
         let own = stop.call_stack.iter().find(is_own).filter(|own| top != Some(*own));
         if let Some(own) = own {
@@ -155,7 +155,7 @@ impl Speaker {
         let stack = stacks.iter().find(|(known, _)| known.id == thread.id);
         let state = match stack.and_then(|(_, frames)| frames.first()) {
             _ if thread.is_stopped => "stopped".to_owned(),
-            Some(top) => format!("running at {}", words::running_frame(top, &self.folders)),
+            Some(top) => format!("running at {}", words::running_frame(top, &self.view)),
             None => "running".to_owned(),
         };
         format!("{} {} ({state})", thread.id, thread.name)
@@ -164,7 +164,7 @@ impl Speaker {
     /// A frame in a line.
     pub(super) fn frame(&self, frame: &Frame) -> String {
         if frame.frame_id == 0 {
-            return words::running_frame(frame, &self.folders);
+            return words::running_frame(frame, &self.view);
         }
         let place =
             self.position(Some(&frame.function_name), Some(&frame.file_path), Some(frame.line_number));
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     fn speaker() -> Speaker {
-        Speaker { folders: vec!["/w".into()] }
+        Speaker { view: View::new(["/w".into()]) }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::steps::Step;
 use crate::words;
 use baton_agent_base::fault::sentence;
 use baton_agent_base::object::{Object, object};
+use baton_agent_base::view::View;
 use baton_agent_debug::types::{
     Breakpoint, Completed, OutputTail, Scope, SessionId, StopEvent, Variable, Waited,
 };
@@ -120,7 +121,7 @@ fn ended(completed: Completed, waiting: Waiting) -> Object {
         message = sentence(note);
     }
     for breakpoint in completed.never_hit.iter().take(MAX_NEVER_HIT) {
-        message.push_str(&format!(" {}", words::never_hit(breakpoint, &[])));
+        message.push_str(&format!(" {}", words::never_hit(breakpoint, &View::new([]))));
     }
     for breakpoint in completed.never_called.iter().take(MAX_NEVER_HIT) {
         message.push_str(&format!(" {}", words::never_called(breakpoint)));

@@ -1,6 +1,6 @@
 //! CORE: what the engine answers, in the words of the toolset `lcp`: relative paths, lines from 1.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use baton_proto::edge::Handle;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::words::{self, shorten};
 use baton_agent_base::fault::{Fault, Kind, sentence};
 use baton_agent_base::object::{Object, object};
-use baton_agent_base::paths;
+use baton_agent_base::view::View;
 use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::{Activity, Doing};
 use baton_agent_debug::types::{
@@ -96,7 +96,7 @@ pub(super) fn not_stopped(phase: Phase) -> Fault {
 }
 
 /// The answer of `lcp_debug_launch`.
-pub(super) fn launched(waited: Waited, n_breakpoints: usize, folders: &[PathBuf]) -> Result<Object, Fault> {
+pub(super) fn launched(waited: Waited, n_breakpoints: usize, view: &View) -> Result<Object, Fault> {
     let data = |session: &SessionId, status: &str, line: Option<i64>, output: &OutputTail| {
         let mut data = object(json!({
             "session_id": uuid(session),
@@ -111,7 +111,7 @@ pub(super) fn launched(waited: Waited, n_breakpoints: usize, folders: &[PathBuf]
         Waited::Stopped(stop) => Ok(data(&stop.session, "started", stop.line, &stop.output)),
         Waited::Completed(completed) => {
             let mut data = data(&completed.session, "terminated", None, &completed.output);
-            data.insert("message".to_owned(), words::end(&completed, folders).into());
+            data.insert("message".to_owned(), words::end(&completed, view).into());
             Ok(data)
         }
         Waited::TimedOut { session, output, waits_for_input } => {
@@ -131,11 +131,11 @@ fn interrupted(session: &SessionId) -> Fault {
 }
 
 /// The answer of `lcp_debug_step`.
-pub(super) fn stepped(waited: Waited, folders: &[PathBuf]) -> Object {
+pub(super) fn stepped(waited: Waited, view: &View) -> Object {
     match waited {
-        Waited::Stopped(stop) => stopped("stopped", &stop.reason, &stop, folders),
+        Waited::Stopped(stop) => stopped("stopped", &stop.reason, &stop, view),
         Waited::Completed(completed) => {
-            let mut data = nowhere("terminated", "exited", &words::end(&completed, folders));
+            let mut data = nowhere("terminated", "exited", &words::end(&completed, view));
             if let Some(code) = completed.exit_code {
                 data.insert("exit_code".to_owned(), code.into());
             }
@@ -153,17 +153,17 @@ pub(super) fn stepped(waited: Waited, folders: &[PathBuf]) -> Object {
 
 /// The answer of `lcp_debug_step` about a program that had to be stopped by force; `before` is what it printed until
 /// then.
-pub(super) fn paused(waited: Waited, before: OutputTail, folders: &[PathBuf]) -> Result<Object, Fault> {
+pub(super) fn paused(waited: Waited, before: OutputTail, view: &View) -> Result<Object, Fault> {
     match waited {
         Waited::Stopped(mut stop) => {
             stop.output = words::joined(before, std::mem::take(&mut stop.output));
-            let mut data = stopped("paused", "timeout", &stop, folders);
+            let mut data = stopped("paused", "timeout", &stop, view);
             data.insert("message".to_owned(), FORCED.into());
             Ok(data)
         }
         Waited::Completed(mut completed) => {
             completed.output = words::joined(before, std::mem::take(&mut completed.output));
-            Ok(stepped(Waited::Completed(completed), folders))
+            Ok(stepped(Waited::Completed(completed), view))
         }
         // It cannot even be paused: inside a call of the system, say.
         Waited::TimedOut { .. } => Err(request_timed_out()),
@@ -172,45 +172,45 @@ pub(super) fn paused(waited: Waited, before: OutputTail, folders: &[PathBuf]) ->
 }
 
 /// The same, of one that the pause has not stopped: where it is all the same.
-pub(super) fn pending(activity: Activity, before: OutputTail, folders: &[PathBuf]) -> Object {
-    let message = words::pending(&activity, folders, "lcp_debug_step with action continue");
+pub(super) fn pending(activity: Activity, before: OutputTail, view: &View) -> Object {
+    let message = words::pending(&activity, view, "lcp_debug_step with action continue");
     let mut data = nowhere("running", "timeout", &message);
     if let Doing::Stacks { threads, .. } = &activity.doing
         && let Some((_, stack)) = threads.first()
     {
-        data.insert("call_stack".to_owned(), frames(stack, folders).into());
+        data.insert("call_stack".to_owned(), frames(stack, view).into());
         if let Some(top) = stack.first() {
             data.insert("current_line".to_owned(), top.line_number.into());
-            data.insert("current_file".to_owned(), relative(&top.file_path, folders).into());
+            data.insert("current_file".to_owned(), named(&top.file_path, view).into());
         }
     }
     insert_output(&mut data, &words::joined(before, activity.output));
     data
 }
 
-fn relative(path: &str, folders: &[PathBuf]) -> String {
-    if path.is_empty() { String::new() } else { paths::relative(Path::new(path), folders) }
+fn named(path: &str, view: &View) -> String {
+    view.relative(Path::new(path))
 }
 
-fn frames(stack: &[Frame], folders: &[PathBuf]) -> Vec<Value> {
+fn frames(stack: &[Frame], view: &View) -> Vec<Value> {
     let frame = |frame: &Frame| {
         json!({
             "function": frame.function_name,
-            "file": relative(&frame.file_path, folders),
+            "file": named(&frame.file_path, view),
             "line": frame.line_number,
         })
     };
     stack.iter().take(MAX_FRAMES).map(frame).collect()
 }
 
-fn stopped(status: &str, reason: &str, stop: &StopEvent, folders: &[PathBuf]) -> Object {
+fn stopped(status: &str, reason: &str, stop: &StopEvent, view: &View) -> Object {
     let variables = stop.top_frame_variables.iter().flat_map(|scope| &scope.variables);
     let mut data = object(json!({
         "status": status,
         "reason": reason,
         "current_line": stop.line,
-        "current_file": stop.source.as_ref().map(|source| relative(&source.path, folders)),
-        "call_stack": frames(&stop.call_stack, folders),
+        "current_file": stop.source.as_ref().map(|source| named(&source.path, view)),
+        "call_stack": frames(&stop.call_stack, view),
         "local_variables": variables.map(variable).collect::<Vec<_>>(),
     }));
     if let Some(text) = stop.text.as_ref().filter(|_| stop.reason == "exception") {
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_step_has_the_documents_structure() {
-        let data = stepped(Waited::Stopped(Box::new(stop())), &["/w".into()]);
+        let data = stepped(Waited::Stopped(Box::new(stop())), &View::new(["/w".into()]));
         expect![[r#"{"call_stack":[{"file":"main.py","function":"main","line":11}],"current_file":"main.py","current_line":11,"local_variables":[{"name":"x","type":"int","value":"10"}],"reason":"step","status":"stopped"}"#]]
         .assert_eq(&Value::Object(data).to_string());
     }
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn a_forced_pause_says_so() {
         let before = OutputTail { text: "a\n".to_owned(), omitted_bytes: 3 };
-        let data = paused(Waited::Stopped(Box::new(stop())), before, &["/w".into()]).unwrap();
+        let data = paused(Waited::Stopped(Box::new(stop())), before, &View::new(["/w".into()])).unwrap();
         assert_eq!((&data["status"], &data["reason"]), (&json!("paused"), &json!("timeout")));
         assert!(data["message"].as_str().unwrap().starts_with("程序仍在运行，已强制暂停，当前位置如下"));
         assert_eq!(data["output"], "[3 earlier bytes omitted]\na\n");

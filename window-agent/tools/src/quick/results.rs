@@ -1,7 +1,5 @@
 //! CORE: what the engine answers, in the words of the toolset `quick`.
 
-use std::path::PathBuf;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,6 +7,7 @@ use serde_json::{Value, json};
 use crate::words::{self, shorten};
 use baton_agent_base::fault::{Fault, Kind, sentence};
 use baton_agent_base::object::{Object, object};
+use baton_agent_base::view::View;
 use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::{Activity, Status};
 use baton_agent_debug::types::{
@@ -86,12 +85,12 @@ pub(super) fn status(status: Option<&Status>) -> Object {
 }
 
 /// How a program ended, with the end of what it printed.
-pub(super) fn end(completed: &Completed, folders: &[PathBuf]) -> String {
-    with_output(words::end(completed, folders), &completed.output)
+pub(super) fn end(completed: &Completed, view: &View) -> String {
+    with_output(words::end(completed, view), &completed.output)
 }
 
 /// The answer of `debug_continue`.
-pub(super) fn continued(waited: Waited, folders: &[PathBuf]) -> Object {
+pub(super) fn continued(waited: Waited, view: &View) -> Object {
     match waited {
         Waited::Stopped(stop) => {
             let mut answer = object(json!({"stopped": true, "reason": reason(&stop)}));
@@ -101,7 +100,7 @@ pub(super) fn continued(waited: Waited, folders: &[PathBuf]) -> Object {
             insert_output(&mut answer, &stop.output);
             answer
         }
-        Waited::Completed(completed) => object(json!({"stopped": false, "reason": end(&completed, folders)})),
+        Waited::Completed(completed) => object(json!({"stopped": false, "reason": end(&completed, view)})),
         Waited::TimedOut { output, waits_for_input, .. } => {
             running(&words::running("The program is still running.", waits_for_input), &output)
         }
@@ -118,7 +117,7 @@ fn running(reason: &str, output: &OutputTail) -> Object {
 }
 
 /// The answer of a step and of `debug_pause`.
-pub(super) fn place(waited: Waited, folders: &[PathBuf]) -> Object {
+pub(super) fn place(waited: Waited, view: &View) -> Object {
     let nowhere = |message: String| object(json!({"line": null, "file": null, "message": message}));
     match waited {
         Waited::Stopped(stop) => {
@@ -127,7 +126,7 @@ pub(super) fn place(waited: Waited, folders: &[PathBuf]) -> Object {
             insert_output(&mut answer, &stop.output);
             answer
         }
-        Waited::Completed(completed) => nowhere(end(&completed, folders)),
+        Waited::Completed(completed) => nowhere(end(&completed, view)),
         Waited::TimedOut { waits_for_input, .. } => {
             let text = "The program is still running: debug_continue waits on, debug_pause stops it.";
             nowhere(words::running(text, waits_for_input))
@@ -139,8 +138,8 @@ pub(super) fn place(waited: Waited, folders: &[PathBuf]) -> Object {
 }
 
 /// The answer of `debug_pause` about a program that has not stopped.
-pub(super) fn pending(activity: &Activity, folders: &[PathBuf]) -> Object {
-    let message = with_output(words::pending(activity, folders, "debug_continue"), &activity.output);
+pub(super) fn pending(activity: &Activity, view: &View) -> Object {
+    let message = with_output(words::pending(activity, view, "debug_continue"), &activity.output);
     object(json!({"line": null, "file": null, "message": message}))
 }
 
@@ -275,12 +274,12 @@ mod tests {
             never_called: Vec::new(),
             note: None,
         };
-        let told = Value::Object(continued(Waited::Completed(Box::new(completed.clone())), &[]));
+        let told = Value::Object(continued(Waited::Completed(Box::new(completed.clone())), &View::new([])));
         assert_eq!(
             told,
             json!({"stopped": false, "reason": "The program ended with exit code 2. Printed: boom"})
         );
-        let told = Value::Object(place(Waited::Completed(Box::new(completed)), &[]));
+        let told = Value::Object(place(Waited::Completed(Box::new(completed)), &View::new([])));
         let message = "The program ended with exit code 2. Printed: boom";
         assert_eq!(told, json!({"line": null, "file": null, "message": message}));
     }
