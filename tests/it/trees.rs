@@ -10,7 +10,7 @@ use baton_tests::bridge::{Bridge, Shown};
 use baton_tests::client::{Client, ClientKind};
 use baton_tests::place;
 use baton_tests::process::{command, kill9};
-use baton_tests::world::{WindowOptions, World, find};
+use baton_tests::world::{WindowOptions, World, find, space_again};
 use serde_json::json;
 
 const LOOK: &str = "get_debugger_configurations";
@@ -302,6 +302,47 @@ fn breakpoints_outlast_the_agent(world: &mut World, bridge: &mut Bridge) {
     }
     assert_eq!(bridge.code("debug", json!({ "action": "terminate" })), "");
     assert_eq!(files_of_breakpoints(world), 1);
+}
+
+/// On a full disk, and when their folder is no folder: a client hears how many there are again, and its work goes on.
+#[test]
+fn breakpoints_that_could_not_be_written_down_are_not_said_to_be_kept() {
+    let mut world = World::new();
+    world.window("weather");
+    world.window_with("shop", WindowOptions { full_disk: true, ..WindowOptions::default() });
+    let mut bridge = Bridge::start(&world, &world.folder("shop"), &[]);
+    let set = |bridge: &mut Bridge, line: u32| {
+        let set = json!({ "file_path": "main.py", "line_number": line });
+        assert_eq!(bridge.code("set_breakpoint", set), "", "it is set all the same");
+    };
+    // The agent that follows has no space either.
+    let kept = |world: &World, bridge: &mut Bridge| {
+        world.baton_ok(&["restart", "shop"]);
+        let look = bridge.call("get_breakpoints", json!({}));
+        let n_kept = look.content["breakpoints"].as_array().map_or(0, Vec::len);
+        let notice = look.content["notice"].as_str().unwrap_or_default();
+        format!("{n_kept}: {}", notice.rsplit("; ").next().unwrap_or_default())
+    };
+    let give_space = |world: &World| {
+        world.await_status("it is there", |status| find(status, "shop").is_some());
+        space_again(world.agent_pid("shop"));
+    };
+    set(&mut bridge, 8);
+    assert_eq!(kept(&world, &mut bridge), "0: no breakpoints were kept.");
+    give_space(&world);
+    set(&mut bridge, 8);
+    assert_eq!(kept(&world, &mut bridge), "1: 1 breakpoint was kept.");
+    set(&mut bridge, 9);
+    assert_eq!(kept(&world, &mut bridge), "1: 1 breakpoint was kept.", "what was written before");
+    let folder = world.home().join("breakpoints");
+    fs::remove_dir_all(&folder).expect("it is there");
+    fs::write(&folder, "a file").expect("we have space");
+    assert_eq!(kept(&world, &mut bridge), "0: no breakpoints were kept.");
+    fs::remove_file(&folder).expect("it is there");
+    give_space(&world);
+    set(&mut bridge, 8);
+    set(&mut bridge, 9);
+    assert_eq!(kept(&world, &mut bridge), "2: 2 breakpoints were kept.");
 }
 
 fn files_of_breakpoints(world: &World) -> usize {

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { connect } from './client.mjs';
+import { SERVER_S, connect } from './client.mjs';
 import { until } from './editor.mjs';
 import { CACHE } from './place.mjs';
 import { stage } from './stage.mjs';
@@ -147,6 +147,25 @@ test('a text that is not saved is what the tools see, and a rename goes through 
     assert.match(onDisk('main.ts'), /cost\('bread'\)/);
     await window.command('File: Save All Files');
     await until('the file is saved', () => onDisk('shop.ts').includes('newer'));
+});
+
+test('an edit that is made against an earlier text is refused, saved or not', async () => {
+    const edit = (hash, text) => client.call('lcp_apply_edit', {
+        file_path: 'guarded.ts', hash, edits: [{ old_text: 'one', new_text: text }], timeout: SERVER_S,
+    });
+    const hash = async () => (await client.ok('lcp_get_outline', { file_path: 'guarded.ts' })).hash;
+    const file = path.join(folder, 'guarded.ts');
+    fs.writeFileSync(file, 'export const one = 1;\n');
+    const first = await hash();
+    await write('guarded.ts', '// typed, not saved\n');
+    const refused = await edit(first, 'two');
+    assert.equal(refused.code, 'changed_meanwhile', JSON.stringify(refused));
+    const made = await edit(await hash(), 'two');
+    assert.equal(made.success, true, JSON.stringify(made));
+    assert.equal(onDisk('guarded.ts'), 'export const one = 1;\n', 'what the user has not saved stays so');
+    await window.command('File: Save All Files');
+    await until('the file is saved', () => onDisk('guarded.ts') === '// typed, not saved\nexport const two = 1;\n');
+    fs.rmSync(file);
 });
 
 test('completions, and a quick fix that is looked at before it is made', async () => {

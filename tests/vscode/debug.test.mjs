@@ -116,6 +116,35 @@ test('a compound: both parts run, and each stop names its session', async () => 
     await client.clear();
 });
 
+test('two clients run the same program: each moves its own, and every answer names its session', async () => {
+    const other = await connect(editor, 'python');
+    const lines = new Map([[client, 6], [other, 12]]);
+    const stops = new Map();
+    const running = () => editor.status().windows[0].debug_sessions;
+    try {
+        for (const [one, line] of lines) {
+            await one.call('set_breakpoint', { file_path: 'orders.js', line_number: line });
+            const stop = await one.call('start_debugging', { configuration_name: 'orders' });
+            assert.deepEqual([stop.status, stop.stop_event_data?.line], ['stopped', line], JSON.stringify(stop));
+            stops.set(one, stop.stop_event_data.session_id);
+        }
+        await until('both sessions are told', () => running().length === 2);
+        assert.deepEqual(running().sort(), [...stops.values()].sort());
+        for (const [one, session] of stops) {
+            const { content } = await one.command({ do: 'call', tool: 'debug', arguments: { action: 'step_over' } });
+            assert.ok(content[0].text.includes(session), content[0].text);
+        }
+        await other.call('debug', { action: 'terminate' });
+        await until('one session is left', () => running().join() === stops.get(client));
+        const { content } = await client.command({ do: 'call', tool: 'debug', arguments: { action: 'stack_trace' } });
+        assert.match(content[0].text, /orders\.js:/, 'it stands where it stood');
+    } finally {
+        await other.clear();
+        await other.close();
+        await client.reset();
+    }
+});
+
 test('the coordinator is killed while a program is stopped: the same client session goes on', async () => {
     await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
     const stop = await client.call('start_debugging', { configuration_name: 'bill' });

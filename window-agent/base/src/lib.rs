@@ -11,7 +11,7 @@
 //! | [`names`] | CORE: which names are like one that does not exist |
 //! | [`paths`], [`launch_config`] | CORE: what a path or a configuration means |
 //! | [`tasks`] | CORE: what is run for a task of tasks.json |
-//! | [`view`] | how files are called in answers to one client |
+//! | [`view`] | CORE: how files are called in answers to one client |
 //! | [`workspace`], [`walk`] | the window's folders on disk: files, launch.json, settings |
 //! | [`trees`] | which tree of sources a path is of: a window's own, or another one inside of it |
 //! | [`process`] | the only file that spawns children |

@@ -153,7 +153,7 @@ impl Workspace {
     pub fn view(&self) -> View {
         let view = View::new(self.folders.iter().map(|folder| folder.path.clone()));
         match &self.seen {
-            Some(seen) => view.seen_from(seen.folder.path.clone(), seen.tree.clone()),
+            Some(seen) => view.seen_from(seen.folder.path.clone(), seen.tree.clone(), Path::is_file),
             None => view,
         }
     }
