@@ -150,22 +150,20 @@ test('a text that is not saved is what the tools see, and a rename goes through 
 });
 
 test('an edit that is made against an earlier text is refused, saved or not', async () => {
-    const edit = (hash, text) => client.call('lcp_apply_edit', {
-        file_path: 'guarded.ts', hash, edits: [{ old_text: 'one', new_text: text }], timeout: SERVER_S,
+    const saved = onDisk('list.js');
+    const hash = async () => (await client.ok('lcp_get_outline', { file_path: 'list.js' })).hash;
+    const edit = (against) => client.call('lcp_apply_edit', {
+        file_path: 'list.js', hash: against, edits: [{ start_line: 1, end_line: 0, new_text: '// made\n' }], timeout: SERVER_S,
     });
-    const hash = async () => (await client.ok('lcp_get_outline', { file_path: 'guarded.ts' })).hash;
-    const file = path.join(folder, 'guarded.ts');
-    fs.writeFileSync(file, 'export const one = 1;\n');
     const first = await hash();
-    await write('guarded.ts', '// typed, not saved\n');
-    const refused = await edit(first, 'two');
+    await write('list.js', 'let typed;\n');
+    const refused = await edit(first);
     assert.equal(refused.code, 'changed_meanwhile', JSON.stringify(refused));
-    const made = await edit(await hash(), 'two');
+    const made = await edit(await hash());
     assert.equal(made.success, true, JSON.stringify(made));
-    assert.equal(onDisk('guarded.ts'), 'export const one = 1;\n', 'what the user has not saved stays so');
+    assert.equal(onDisk('list.js'), saved, 'what the user has not saved stays so');
     await window.command('File: Save All Files');
-    await until('the file is saved', () => onDisk('guarded.ts') === '// typed, not saved\nexport const two = 1;\n');
-    fs.rmSync(file);
+    await until('the file is saved', () => onDisk('list.js') === `// made\nlet typed;\n${saved}`);
 });
 
 test('completions, and a quick fix that is looked at before it is made', async () => {
