@@ -87,6 +87,57 @@ test('the user presses continue while the client does not wait', async () => {
     await client.call('remove_breakpoint', { breakpoint_id: set.breakpoint.id });
 });
 
+test('what the user did to its program is told to the client, once, and to nobody else', async () => {
+    const other = await connect(editor, 'python');
+    try {
+        for (const [name, file, line] of [['bill', 'bill.py', 9], ['orders', 'orders.js', 6]]) {
+            await client.call('set_breakpoint', { file_path: file, line_number: line });
+            const stop = await client.call('start_debugging', { configuration_name: name });
+            assert.deepEqual([stop.status, stop.notice], ['stopped', undefined], JSON.stringify(stop));
+            const { session_id, thread_id } = stop.stop_event_data;
+            const told = (verb) => `The user ${verb} debug session ${session_id} (${name}).`;
+            const moved = async (button, verb) => {
+                await window.toolbar().waitFor();
+                await window.press(button);
+                await until('it is told', async () => (await client.call('get_breakpoints')).notice === told(verb));
+                assert.equal((await client.call('get_breakpoints')).notice, undefined, 'once');
+            };
+            await moved('step-over', 'stepped');
+            await moved('continue', 'continued');
+            const step = await until('it stands again', async () => {
+                const answer = await client.call('step_execution', { session_id, thread_id, step_type: 'over' });
+                return answer.status === 'stopped' ? answer : undefined;
+            });
+            assert.equal(step.notice, undefined, JSON.stringify(step));
+            await window.press('stop');
+            await until('the session is over', () => editor.status().windows[0].debug_sessions.length === 0);
+            const late = await client.call('step_execution', { session_id, thread_id, step_type: 'over' });
+            assert.equal(late.notice, told('stopped'), JSON.stringify(late));
+            // What the client ends itself, and what ends by itself, is no news.
+            for (const isAsked of [true, false]) {
+                await idle();
+                const again = await client.call('start_debugging', { configuration_name: name });
+                assert.deepEqual([again.status, again.notice], ['stopped', undefined], JSON.stringify(again));
+                if (isAsked) {
+                    await client.call('stop_debugging', {});
+                } else {
+                    await client.clear();
+                    const { session_id, thread_id } = again.stop_event_data;
+                    const end = await client.call('continue_debugging', { session_id, thread_id });
+                    assert.deepEqual([end.status, end.notice], ['completed', undefined], JSON.stringify(end));
+                }
+                await until('the session is over', () => editor.status().windows[0].debug_sessions.length === 0);
+                await idle();
+                assert.equal((await client.call('get_breakpoints')).notice, undefined);
+            }
+        }
+        assert.equal((await other.call('get_breakpoints')).notice, undefined, 'of another client\'s it hears nothing');
+    } finally {
+        await client.reset();
+        await other.close();
+    }
+});
+
 test('what cannot be started is said: a type that nothing debugs, a task that fails, a name that is not there', async () => {
     const unheard = await client.call('start_debugging', { configuration_name: 'unheard' });
     assert.equal(unheard.status, 'error');

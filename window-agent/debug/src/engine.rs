@@ -9,6 +9,7 @@
 //! | `moves` | stops are told, programs go on, calls wait |
 //! | [`points`] | breakpoints of all kinds |
 //! | `asks` | what an adapter is asked about a program |
+//! | `person` | CORE: what the user of an editor did, until clients are told |
 //! | [`waits`] | CORE: which calls a stop or an end answers |
 
 use baton_link::logs::BODIES;
@@ -27,6 +28,7 @@ use crate::breakpoints::kept::Kept;
 use crate::breakpoints::{Breakpoints, SessionKey};
 use crate::editor::Editor;
 use crate::engine::moves::EarlyPause;
+use crate::engine::person::Person;
 use crate::engine::points::{Gather, TriggersReply};
 use crate::engine::usage::Usage;
 use crate::engine::waits::{WaitId, Waits};
@@ -39,7 +41,7 @@ use crate::options::{DEFAULT_MAX_SESSIONS, DebuggerOptions};
 use crate::output::OutputLog;
 use crate::session::{Input, Output, Session, Ticket};
 use crate::types::control::{
-    Category, OutputPage, OutputWish, Request, ResumeWish, StackTrace, Status, Stdin, Thread,
+    Category, OutputPage, OutputWish, Request, ResumeWish, StackTrace, Status, Stdin, Thread, UserNews,
 };
 use crate::types::triggers::{RemoveTriggers, SetTrigger, TriggerBreakpoint};
 use crate::types::{
@@ -51,6 +53,7 @@ use baton_agent_base::process::{self, Sentinel};
 mod asks;
 mod life;
 mod moves;
+mod person;
 pub(crate) mod points;
 mod usage;
 pub(crate) mod waits;
@@ -174,6 +177,10 @@ pub(crate) enum Command {
     Statuses {
         reply: oneshot::Sender<Vec<Status>>,
     },
+    UserNews {
+        client: String,
+        reply: oneshot::Sender<Vec<UserNews>>,
+    },
     Output {
         wish: OutputWish,
         reply: Reply<OutputPage>,
@@ -271,6 +278,8 @@ pub(crate) struct Engine {
     kept: watch::Sender<Kept>,
     ids: Ids,
     waits: Waits,
+    /// What the user of the editor did to clients' programs.
+    person: Person,
     /// The ways to answer the calls that wait, also those that are not among `waits` at the moment.
     waiting: BTreeMap<WaitId, WaitReply>,
     /// Pauses that came before there was a thread.
@@ -312,6 +321,7 @@ impl Engine {
             kept,
             ids: Ids::from_base(base),
             waits: Waits::default(),
+            person: Person::default(),
             waiting: BTreeMap::new(),
             early_pauses: Vec::new(),
             sessions: BTreeMap::new(),
@@ -405,6 +415,7 @@ impl Engine {
             Command::Request { request, reply } => self.on_request(request, reply),
             Command::Status { session, reply } => drop(reply.send(self.status(session.as_ref()))),
             Command::Statuses { reply } => drop(reply.send(self.statuses())),
+            Command::UserNews { client, reply } => drop(reply.send(self.person.take(&client))),
             Command::Output { wish, reply } => drop(reply.send(self.output(&wish))),
             Command::WriteStdin { session, stdin, reply } => {
                 let _ = reply.send(self.write_stdin(session.as_ref(), stdin));
@@ -456,12 +467,7 @@ impl Engine {
                 self.give_stdin(key);
             }
             FromHost::TerminalEnded { exit_code } => self.feed(key, Input::TerminalEnded { exit_code }),
-            FromHost::UserStops => {
-                let root = self.sessions.get(&key).map_or(key, |live| live.root);
-                for wait in self.waits.take_ended(key).into_iter().chain(self.waits.take_ended(root)) {
-                    self.answer_early(wait, Early::Interrupted);
-                }
-            }
+            FromHost::UserActs(act) => self.on_user_acts(key, act),
             FromHost::Closed { how } => self.feed(key, Input::Closed { how }),
             FromHost::Failed(error) => {
                 let how = error.to_string();

@@ -13,7 +13,7 @@ use crate::engine::Command;
 use crate::error::DebugError;
 use crate::types::control::{
     Activity, Doing, OutputPage, OutputWish, Paused, PendingPause, Request, ResumeWish, StackTrace, Status,
-    Stdin, Thread,
+    Stdin, Thread, UserNews,
 };
 use crate::types::triggers::{RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint};
 use crate::types::{OutputTail, Phase, SessionId, Waited};
@@ -230,6 +230,14 @@ impl Debugger {
     /// Where all sessions stand: those that have ended, as far as remembered, then those that run.
     pub async fn statuses(&self) -> Vec<Status> {
         self.ask(|reply| Command::Statuses { reply }).await.unwrap_or_default()
+    }
+
+    /// What the user of the editor did to the programs of this client, of which it has not been told; told once.
+    pub async fn take_user_news(&self, client: String) -> Vec<UserNews> {
+        match self.options.editor {
+            Some(_) => self.ask(|reply| Command::UserNews { client, reply }).await.unwrap_or_default(),
+            None => Vec::new(),
+        }
     }
 
     /// Part of what a program printed; also after its end, as long as it is remembered.

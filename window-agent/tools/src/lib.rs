@@ -38,7 +38,7 @@ pub(crate) mod words;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use self::answer::Answer;
+use self::answer::{Answer, Told};
 use self::definition::Definition;
 use self::whose::{Bearing, Caller};
 use crate::window::Window;
@@ -148,6 +148,7 @@ pub async fn call(
         Bearing::None | Bearing::Optional => None,
     };
     let client = caller.id.clone();
+    let owner = client.clone().unwrap_or_default();
     let stand = caller.stand.clone();
     let answer = window::CALLER_STAND.scope(stand, run(window, definition, arguments, caller)).await;
     let told = whose::told(&answer).filter(|_| bearing != Bearing::Optional);
@@ -156,10 +157,16 @@ pub async fn call(
     }
     // Calls of `lcp` name theirs.
     let is_open = n_programs > 1 && definition.toolset != lcp::schemas::TOOLSET;
-    match told.or(about).filter(|_| is_open) {
+    let answer = match told.or(about).filter(|_| is_open) {
         Some(session) => whose::named(answer, definition.toolset, &session),
         None => answer,
-    }
+    };
+    let is_about_programs = !matches!(definition.toolset, code::schemas::TOOLSET | REFACTOR);
+    let news = match is_about_programs {
+        true => words::user_news(&window.debugger.take_user_news(owner).await),
+        false => None,
+    };
+    answer.telling(Told { notice: news, label: None })
 }
 
 /// The session that a call means that names none. `Ok(None)`: there is none at all.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use baton_agent_base::fault::{Fault, sentence};
 use baton_agent_base::view::View;
-use baton_agent_debug::types::control::{Activity, Doing};
+use baton_agent_debug::types::control::{Activity, Doing, UserAct, UserNews};
 use baton_agent_debug::types::triggers::TriggerBreakpoint;
 use baton_agent_debug::types::{Breakpoint, Completed, Frame, OutputTail};
 
@@ -32,6 +32,19 @@ pub(crate) fn with_relative_candidates(mut error: Fault, view: &View) -> Fault {
         }
     }
     error
+}
+
+/// What the user of an editor did to a client's programs.
+pub(crate) fn user_news(news: &[UserNews]) -> Option<String> {
+    let told = news.iter().map(|UserNews { session, name, act }| {
+        let did = match act {
+            UserAct::Continued => "continued",
+            UserAct::Stepped => "stepped",
+            UserAct::Stopped => "stopped",
+        };
+        format!("The user {did} debug session {session} ({name}).")
+    });
+    Some(told.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
 }
 
 /// How a program ended, and why it never stopped where it was asked to.

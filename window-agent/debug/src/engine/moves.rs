@@ -14,7 +14,7 @@ use crate::handles::{Lookup, Owner};
 use crate::session::Input;
 use crate::session::capture::Captured;
 use crate::session::motion::Motion;
-use crate::types::control::{Gate, Granularity, ResumeWish, gates};
+use crate::types::control::{Gate, Granularity, ResumeWish, UserAct, UserNews, gates};
 use crate::types::triggers::TriggerKind;
 use crate::types::{Breakpoint, Given, Phase, Resume, SessionId, StopEvent, Waited};
 
@@ -216,6 +216,26 @@ impl Engine {
             None => {
                 live.stops.clear();
                 live.untold.clear();
+            }
+        }
+    }
+
+    /// The user did something in the editor to the program of a session.
+    pub(super) fn on_user_acts(&mut self, key: SessionKey, act: UserAct) {
+        let Some(live) = self.sessions.get(&key) else { return };
+        let root_key = live.root;
+        let Some(root) = self.sessions.get(&root_key) else { return };
+        // VS Code ends children, and what has ended, by itself.
+        let is_ending = [live, root]
+            .iter()
+            .any(|live| matches!(live.core.phase(), Phase::Terminating | Phase::Terminated));
+        if let Some(owner) = root.owner.as_deref().filter(|_| !is_ending) {
+            let news = UserNews { session: root.id.clone(), name: root.name.clone(), act };
+            self.person.note(owner, news);
+        }
+        if act == UserAct::Stopped {
+            for wait in self.waits.take_ended(key).into_iter().chain(self.waits.take_ended(root_key)) {
+                self.answer_early(wait, Early::Interrupted);
             }
         }
     }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use crate::breakpoints::SessionKey;
 use crate::dap::Incoming;
 use crate::error::DebugError;
-use crate::types::control::{Category, Stdin};
+use crate::types::control::{Category, Stdin, UserAct};
 
 /// What a session's host tells the engine.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(crate) enum FromHost {
     TerminalEnded { exit_code: Option<i64> },
     /// The adapter cannot be reached at all.
     Failed(DebugError),
-    /// The user ends the session in the editor: who waits for it is to hear that.
-    UserStops,
+    /// The user does something to the program in the editor. When it is ended, who waits for it is to hear that.
+    UserActs(UserAct),
     /// The adapter went away.
     Closed { how: String },
     /// Nothing of the session is left.

@@ -23,6 +23,7 @@ use crate::dap::{Incoming, Response};
 use crate::editor::{Editor, EditorEvent, Target};
 use crate::error::DebugError;
 use crate::host::inbox::{FromHost, Inbox};
+use crate::types::control::UserAct;
 use baton_agent_base::paths::{self, Given, Remote};
 
 /// Of a start whose adapter VS Code did not come to.
@@ -356,8 +357,13 @@ impl Host {
         } else if is_end && (self.has_failed || self.is_terminated) {
             // It clears away what could not be started, or has ended.
         } else if is_end {
-            self.inbox.tell(FromHost::UserStops).await;
+            self.inbox.tell(FromHost::UserActs(UserAct::Stopped)).await;
         } else if is_resume(command) {
+            let act = match command {
+                "continue" | "reverseContinue" => UserAct::Continued,
+                _ => UserAct::Stepped,
+            };
+            self.inbox.tell(FromHost::UserActs(act)).await;
             let thread_id = read::<body::Named>(&arguments).thread_id;
             self.event("continued", json!({"threadId": thread_id, "allThreadsContinued": true})).await;
         }

@@ -193,6 +193,28 @@ pub enum Paused {
     Pending(Activity),
 }
 
+/// What the user of an editor did to a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserAct {
+    /// Let it run.
+    Continued,
+    /// Let it take a step, or jump.
+    Stepped,
+    /// Ended it.
+    Stopped,
+}
+
+/// Something that the user did to a client's program, of which the client has not heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserNews {
+    /// The session of the program.
+    pub session: SessionId,
+    /// Name of its configuration.
+    pub name: String,
+    /// What was done last.
+    pub act: UserAct,
+}
+
 /// Where a session stands; also one that has ended, as long as it is remembered.
 #[derive(Clone, Debug)]
 pub struct Status {
