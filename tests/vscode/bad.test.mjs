@@ -124,6 +124,17 @@ test('no agent at all; with the right one there again, the button helps', async 
     await window.waitForStatus('live');
 });
 
+test('a state folder that cannot be used: why, and what to try', async () => {
+    const { home } = editor;
+    fs.chmodSync(home, 0o777);
+    await window.choose('Restart');
+    await expectToast(window, `Can't start Baton's agent: refusing to use ${home}: it is writable by other users; run`, 'Try again');
+    fs.chmodSync(home, 0o700);
+    await closeToasts(window);
+    await window.choose('Try again');
+    await window.waitForStatus('live');
+});
+
 test('an agent that hangs: said; over by itself when it goes on; and the button replaces it', async () => {
     const { pid: hung } = editor.known(window);
     process.kill(hung, 'SIGSTOP');

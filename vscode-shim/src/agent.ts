@@ -31,6 +31,8 @@ const SILENT_AFTER_MS = 15_000;
 /** Signs of life in a row without an answer, after which an agent counts as hung. */
 const MAX_UNANSWERED = 3;
 /** Crashes in a row before the user is told. */
+/** What the agent ends with when it could not begin. */
+const EXIT_FAILURE = 1;
 const N_QUIET_CRASHES = 1;
 
 export interface AgentOptions {
@@ -151,9 +153,12 @@ export class Agent implements vscode.Disposable {
         this.child = child;
         const startedAt = Date.now();
         let failure: string | undefined;
+        let lastError: string | undefined;
         child.on('error', (error) => (failure = error.message));
         child.stdin.on('error', () => undefined);
-        readline.createInterface({ input: child.stderr }).on('line', (line) => this.logLine(line));
+        readline.createInterface({ input: child.stderr }).on('line', (line) => {
+            lastError = this.logLine(line) ?? lastError;
+        });
         const connection = createMessageConnection(child.stdout, child.stdin);
         child.on('close', (code, signal) => {
             connection.dispose();
@@ -166,6 +171,9 @@ export class Agent implements vscode.Disposable {
             clearTimeout(this.silence);
             if (Date.now() - startedAt > GOOD_AFTER_MS) {
                 this.nCrashes = 0;
+            } else if (code === EXIT_FAILURE) {
+                // What it says last, when it cannot start, is why.
+                failure ??= lastError;
             }
             this.onEnd(failure, code, signal);
         });
@@ -231,16 +239,17 @@ export class Agent implements vscode.Disposable {
         this.show(undefined, { code, message });
     }
 
-    /** The agent's own log lines begin with their level. */
     /** Asked again after each wait: it may have happened meanwhile. */
     private hasEnded(): boolean {
         return this.ended;
     }
 
-    private logLine(line: string): void {
-        const level = /^\s*(ERROR|WARN)\b/.exec(line)?.[1];
+    /** The agent's own log lines begin with their level; what an error says is given back. */
+    private logLine(line: string): string | undefined {
+        const [, level, text] = /^\s*(ERROR|WARN)\s+(.*)/.exec(line) ?? [];
         const write = level === 'ERROR' ? 'error' : level === 'WARN' ? 'warn' : 'info';
         this.log[write](line.trim());
+        return level === 'ERROR' ? text : undefined;
     }
 
     /** Beats are counted, not milliseconds: when the machine slept, nobody answered. */
