@@ -31,9 +31,9 @@ const SILENT_AFTER_MS = 15_000;
 /** Signs of life in a row without an answer, after which an agent counts as hung. */
 const MAX_UNANSWERED = 3;
 /** Crashes in a row before the user is told. */
+const N_QUIET_CRASHES = 1;
 /** What the agent ends with when it could not begin. */
 const EXIT_FAILURE = 1;
-const N_QUIET_CRASHES = 1;
 
 export interface AgentOptions {
     version: string;
