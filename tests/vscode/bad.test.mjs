@@ -126,8 +126,9 @@ test('no agent at all; with the right one there again, the button helps', async 
 
 test('a state folder that cannot be used: why, and what to try', async () => {
     const { home } = editor;
+    const { pid } = editor.known(window);
     fs.chmodSync(home, 0o777);
-    await window.choose('Restart');
+    process.kill(pid, 'SIGKILL');
     await expectToast(window, `Can't start Baton's agent: refusing to use ${home}: it is writable by other users; run`, 'Try again');
     fs.chmodSync(home, 0o700);
     await closeToasts(window);

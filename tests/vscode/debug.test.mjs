@@ -138,6 +138,23 @@ test('what the user did to its program is told to the client, once, and to nobod
     }
 });
 
+test('what VS Code would ask the user for is told to the client, which answers it; what it adds counts', async () => {
+    const launch = (more = {}) => client.call('debug', { action: 'launch', configuration: 'asks', timeout: 60, ...more });
+    for (const name of ['debug', 'debugger']) {
+        const refused = await (name === 'debug' ? launch() : client.call('start_debugging', { configuration_name: 'asks' }));
+        assert.equal(refused.code, 'needs_input', JSON.stringify(refused));
+        assert.match(refused.message, /"asks" asks a person for who \(Who is greeted\?\)/);
+    }
+    assert.equal(await window.page.locator('.quick-input-widget:visible').count(), 0, 'nobody was asked');
+    const { content } = await client.command({
+        do: 'call', tool: 'debug',
+        arguments: { action: 'launch', configuration: 'asks', timeout: 60, inputs: { who: 'Ada' }, arguments: { env: { MOOD: 'good' } } },
+    });
+    const output = async () => `${content[0].text}\n${(await client.call('debug', { action: 'output' })).output}`;
+    await until('it has printed', async () => (await output()).includes('greets Ada in good mood'));
+    await idle();
+});
+
 test('what cannot be started is said: a type that nothing debugs, a task that fails, a name that is not there', async () => {
     const unheard = await client.call('start_debugging', { configuration_name: 'unheard' });
     assert.equal(unheard.status, 'error');

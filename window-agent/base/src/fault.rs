@@ -45,6 +45,7 @@ pub enum Kind {
     LaunchJsonBroken,
     LaunchJsonMissing,
     LineOutsideFile,
+    NeedsInput,
     NoFolder,
     NoFrame,
     NoPlace,

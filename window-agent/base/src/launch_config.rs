@@ -1,6 +1,7 @@
 //! CORE: what stands in a launch.json.
 
 pub mod env_file;
+pub mod inputs;
 pub mod variables;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,8 @@ pub struct LaunchFile {
     pub configurations: Vec<Object>,
     /// Its compounds, as written.
     pub compounds: Vec<Object>,
+    /// What its configurations can ask a person for.
+    pub inputs: Vec<Value>,
     /// What was left out, and why.
     pub notes: Vec<String>,
 }
@@ -68,6 +71,9 @@ pub fn parse(text: &str) -> Result<LaunchFile, LaunchProblem> {
         Some(Value::Array(list)) => list,
         _ => Vec::new(),
     };
+    if let Some(Value::Array(inputs)) = root.remove("inputs") {
+        file.inputs = inputs;
+    }
     file.compounds = compounds.into_iter().filter_map(|entry| entry.as_object().cloned()).collect();
     Ok(file)
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::fault::{Fault, Kind};
+use crate::launch_config::inputs::{self, Answers, Question};
 use crate::launch_config::variables::{Folder, VariableProblem, Variables};
 use crate::launch_config::{self, LaunchFile, LaunchProblem, env_file};
 use crate::names;
@@ -66,6 +67,8 @@ pub struct Configurations {
     pub configurations: Vec<(usize, Object)>,
     /// Compounds, likewise.
     pub compounds: Vec<(usize, Object)>,
+    /// What they can ask a person for, likewise.
+    pub inputs: Vec<(usize, Value)>,
     /// What was left out, and why.
     pub notes: Vec<String>,
     /// The folders that the indices mean.
@@ -83,6 +86,17 @@ pub struct Prepared {
     pub steps: Vec<Step>,
     /// Whether it is started even if one of these fails.
     pub goes_on: bool,
+}
+
+/// A configuration or compound as it is written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Of its launch.json.
+    pub folder: PathBuf,
+    /// Its fields; variables are still in them.
+    pub configuration: Object,
+    /// Answers stand in it: it is no longer the one that goes by its name.
+    pub is_changed: bool,
 }
 
 /// Configurations that are started together.
@@ -331,6 +345,7 @@ impl Workspace {
                     n_read += 1;
                     all.configurations.extend(file.configurations.into_iter().map(|entry| (idx, entry)));
                     all.compounds.extend(file.compounds.into_iter().map(|entry| (idx, entry)));
+                    all.inputs.extend(file.inputs.into_iter().map(|input| (idx, input)));
                     all.notes.extend(file.notes);
                 }
                 Ok(None) => {}
@@ -367,11 +382,17 @@ impl Workspace {
     }
 
     /// The configuration of that name, with all variables resolved.
-    pub async fn configuration(&self, name: &str, file: Option<PathBuf>) -> Result<Prepared, Fault> {
-        let (workspace, name) = (self.clone(), name.to_owned());
+    pub async fn configuration(
+        &self,
+        name: &str,
+        file: Option<PathBuf>,
+        answers: &Answers,
+    ) -> Result<Prepared, Fault> {
+        let (workspace, name, answers) = (self.clone(), name.to_owned(), answers.clone());
         run_blocking(move || {
             let all = workspace.read_configurations()?;
             let (folder_idx, raw) = workspace.choose(&all, &name)?;
+            let raw = answered(&all, folder_idx, &raw, &answers)?;
             workspace.prepare(&all.folders[folder_idx], raw, file.as_deref())
         })
         .await
@@ -401,17 +422,21 @@ impl Workspace {
         .await
     }
 
-    /// The configuration or compound of that name as it is written, with its folder.
-    pub async fn written_configuration(&self, name: &str) -> Result<(PathBuf, Object), Fault> {
-        let (workspace, name) = (self.clone(), name.to_owned());
+    /// The configuration or compound of that name as it is written, with its folder; what a configuration asks for is
+    /// answered.
+    pub async fn written_configuration(&self, name: &str, answers: &Answers) -> Result<Written, Fault> {
+        let (workspace, name, answers) = (self.clone(), name.to_owned(), answers.clone());
         run_blocking(move || {
             let all = workspace.read_configurations()?;
             let is_meant = |entry: &&(usize, Object)| launch_config::name_of(&entry.1) == Some(&name);
-            let (folder_idx, raw) = match all.compounds.iter().find(is_meant) {
-                Some((folder_idx, raw)) => (*folder_idx, raw.clone()),
-                None => workspace.choose(&all, &name)?,
-            };
-            Ok((all.folders[folder_idx].path.clone(), raw))
+            if let Some((folder_idx, compound)) = all.compounds.iter().find(is_meant) {
+                let folder = all.folders[*folder_idx].path.clone();
+                return Ok(Written { folder, configuration: compound.clone(), is_changed: false });
+            }
+            let (folder_idx, raw) = workspace.choose(&all, &name)?;
+            let configuration = answered(&all, folder_idx, &raw, &answers)?;
+            let folder = all.folders[folder_idx].path.clone();
+            Ok(Written { folder, is_changed: configuration != raw, configuration })
         })
         .await
     }
@@ -531,6 +556,37 @@ fn merge_env_file(
     }
     configuration.insert("env".to_owned(), Value::Object(merged));
     Ok(())
+}
+
+/// A configuration with the answers to what it asks a person for; nobody is asked.
+fn answered(
+    all: &Configurations,
+    folder_idx: usize,
+    raw: &Object,
+    answers: &Answers,
+) -> Result<Object, Fault> {
+    // In an editor it would be looked at again, and some variables run commands there.
+    if let Some((id, _)) = answers.inputs.iter().find(|(_, value)| value.contains("${")) {
+        let what = format!("The value of the input {:?} has a variable in it.", shorten(id));
+        return Err(Fault::new(Kind::InvalidArguments, what).hint("Write the value out."));
+    }
+    let definitions: Vec<Value> =
+        all.inputs.iter().filter(|(idx, _)| *idx == folder_idx).map(|(_, input)| input.clone()).collect();
+    let (answered, open) = inputs::answer(raw, &definitions, answers);
+    if open.is_empty() {
+        return Ok(answered);
+    }
+    let name = launch_config::name_of(raw).unwrap_or_default();
+    let questions: Vec<String> = open.iter().map(Question::to_string).collect();
+    let what = format!("{:?} asks a person for {}.", shorten(name), questions.join(", "));
+    let example = open.iter().filter_map(|question| match question {
+        Question::Input { id, .. } => Some((id.clone(), question.example().into())),
+        Question::Process => None,
+    });
+    Err(Fault::new(Kind::NeedsInput, what)
+        .hint("Write the values into the configuration, or add a configuration that has them.")
+        .detail("inputs", Object::from_iter(example))
+        .detail("needs_process", open.contains(&Question::Process)))
 }
 
 fn unknown_configuration(all: &Configurations, name: &str) -> Fault {

@@ -17,6 +17,7 @@ use super::{outside, programs, redact, stepping, words};
 use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
+use baton_agent_base::launch_config::inputs::Answers;
 use baton_agent_base::object::{Object, object};
 use baton_agent_base::paths::Given;
 use baton_agent_debug::Wait;
@@ -192,7 +193,8 @@ async fn start_debugging(window: &Window, arguments: Object, caller: Caller) -> 
     let arguments: schemas::Start = typed(arguments)?;
     let name = &arguments.configuration_name;
     let tasks = Some(wait(arguments.timeout, caller.cancelled.clone()));
-    let (start, notes) = programs::configured(window, name, arguments.file.as_deref(), tasks).await?;
+    let (start, notes) =
+        programs::configured(window, name, arguments.file.as_deref(), tasks, &Answers::default()).await?;
     let start = Start { no_debug: arguments.no_debug.unwrap_or(false), owner: caller.id, ..start };
     let waited =
         window.debugger.start(start, wait(arguments.timeout, caller.cancelled)).await.map_err(fault::told)?;

@@ -10,6 +10,7 @@ use crate::whose::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config;
+use baton_agent_base::launch_config::inputs::Answers;
 use baton_agent_base::object::Object;
 use baton_agent_base::paths::Given;
 use baton_agent_base::workspace::Prepared;
@@ -124,24 +125,27 @@ pub(super) async fn added(window: &Window, fields: Option<&Object>) -> Result<Ob
 }
 
 /// What a configuration of launch.json starts, and notes about it. `file` stands for the file that is open in an editor.
-/// Its tasks are run within `tasks`, or not at all; an editor runs them itself.
+/// Its tasks are run within `tasks`, or not at all; an editor runs them itself. Nobody is asked for what is not among
+/// `answers`.
 pub(super) async fn configured(
     window: &Window,
     name: &str,
     file: Option<&str>,
     tasks: Option<Wait>,
+    answers: &Answers,
 ) -> Result<(Start, Vec<String>), Fault> {
     let file = match file {
         Some(file) => Some(outside::file(window, file).await?),
         None => None,
     };
     // An editor completes a configuration itself, but it has no say in which file an AI client means.
-    let left_to_editor = window.debugger.has_editor() && file.is_none();
+    let mut left_to_editor = window.debugger.has_editor() && file.is_none();
     let (folder, configuration, notes) = if left_to_editor {
-        let (folder, configuration) = window.workspace().written_configuration(name).await?;
-        (Some(folder), configuration, Vec::new())
+        let written = window.workspace().written_configuration(name, answers).await?;
+        left_to_editor = !written.is_changed;
+        (Some(written.folder), written.configuration, Vec::new())
     } else {
-        let mut prepared = window.workspace().configuration(name, file).await?;
+        let mut prepared = window.workspace().configuration(name, file, answers).await?;
         run_tasks(&mut prepared, tasks).await?;
         (None, prepared.configuration, prepared.notes)
     };

@@ -27,6 +27,8 @@ pub(super) struct Arguments {
 
     /// launch: name of a configuration in launch.json (file stands for the open file).
     pub(super) configuration: Option<String>,
+    /// launch: what the configuration asks a person for, by the ids in launch.json.
+    pub(super) inputs: Option<BTreeMap<String, String>>,
     /// launch: what to run, absolute or relative to cwd.
     pub(super) program: Option<String>,
     /// launch: Python module to run instead, such as pytest.
@@ -43,7 +45,7 @@ pub(super) struct Arguments {
     pub(super) adapter: Option<String>,
     /// launch, attach: working directory. Default: the window's folder.
     pub(super) cwd: Option<String>,
-    /// attach: local process.
+    /// attach: local process. launch: the one that the configuration asks for.
     #[schemars(range(min = 1))]
     pub(super) pid: Option<u32>,
     /// attach: port of a debug server.

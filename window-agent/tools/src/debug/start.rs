@@ -9,6 +9,7 @@ use super::arguments::given;
 use super::{Call, Reply, details, fault, text};
 use crate::programs;
 use baton_agent_base::fault::{Fault, Kind};
+use baton_agent_base::launch_config::inputs::Answers;
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Attach, Launch, Wish};
 use baton_agent_debug::error::DebugError;
@@ -25,9 +26,19 @@ const SKIP_TASKS: &str =
 /// How long it is waited for the first stop of a part of a compound before the next one is started.
 const BETWEEN_PARTS: Duration = Duration::from_secs(1);
 
-fn or_without_tasks(fault: Fault) -> Fault {
+/// What this tool can do about a start that came to nothing.
+fn with_advice(fault: Fault) -> Fault {
     match fault.kind {
         Kind::TaskFailed => fault.hint(SKIP_TASKS),
+        Kind::NeedsInput => {
+            let inputs = fault.details.get("inputs").and_then(Value::as_object);
+            let inputs = inputs.filter(|inputs| !inputs.is_empty());
+            let inputs = inputs.map(|inputs| format!("`inputs`, for example {}", json!(inputs)));
+            let needs_process = fault.details.get("needs_process") == Some(&Value::Bool(true));
+            let pid = needs_process.then(|| "`pid`".to_owned());
+            let passed: Vec<String> = [inputs, pid].into_iter().flatten().collect();
+            fault.hint(format!("Launch again with {}.", passed.join(", and ")))
+        }
         _ => fault,
     }
 }
@@ -82,9 +93,11 @@ impl Call<'_> {
             added.remove("preLaunchTask");
         }
         let file = given(&self.arguments.file);
+        let inputs = self.arguments.inputs.clone().unwrap_or_default();
+        let answers = Answers { inputs, pid: self.arguments.pid };
         let tasks = || has_tasks.then(|| self.wait());
         let compound = programs::compound(self.window, name, file.as_deref(), tasks()).await;
-        let compound = compound.map_err(or_without_tasks)?;
+        let compound = compound.map_err(with_advice)?;
         let (parts, mut notes) = compound.unwrap_or_else(|| (vec![name.to_owned()], Vec::new()));
         if parts.len() > 1 && self.arguments.stdin.is_some() {
             return Err(for_one(name, parts.len()));
@@ -94,8 +107,12 @@ impl Call<'_> {
             let is_last = idx + 1 == parts.len();
             let first = if is_last { self.arguments.first_wait(false) } else { BETWEEN_PARTS };
             let started = async {
-                let configured = programs::configured(self.window, part, file.as_deref(), tasks()).await;
-                let (mut start, more) = configured.map_err(or_without_tasks)?;
+                let configured =
+                    programs::configured(self.window, part, file.as_deref(), tasks(), &answers).await;
+                let (mut start, more) = configured.map_err(with_advice)?;
+                // What an editor starts by its name alone is as it is written.
+                let is_compound = start.configuration.contains_key("configurations");
+                start.left_to_editor &= added.is_empty() || is_compound;
                 start.configuration.extend(added.clone());
                 notes.extend(more);
                 self.begin(start, first).await
