@@ -45,7 +45,11 @@ async fn what_a_configuration_asks_for_is_said_and_can_be_given() {
     assert!(refused.text.contains("for how (") && !refused.text.contains("who"), "{}", refused.text);
     let odd = json!({ "who": "${env:HOME}", "how": "loud" });
     let refused = desk.debug_refused("launch", launch(&odd)).await;
-    assert!(refused.text.contains("The value of the input \"who\" has a variable in it."), "{}", refused.text);
+    assert!(
+        refused.text.contains("The value of the input \"who\" has a variable in it."),
+        "{}",
+        refused.text
+    );
     let sessions = desk.debug("sessions", json!({})).await;
     assert!(sessions.text.contains("No debug sessions."), "{}", sessions.text);
     let ran = desk.debug("launch", launch(&json!({ "who": "Ada L", "how": "loud" }))).await;
