@@ -22,8 +22,8 @@ pub(crate) struct Case {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
-    /// It failed, and passed when it ran again alone.
-    Unsteady,
+    /// It failed so, and passed when it ran again alone.
+    Unsteady(Failure),
     Failed(Failure),
     Skipped,
 }
@@ -74,12 +74,12 @@ impl Case {
     }
 }
 
-/// Writes what each failed test said into a file of `folder`.
+/// Writes what each test said that failed, once or for good, into a file of `folder`.
 pub(crate) fn keep_logs(cases: &mut [Case], folder: &Path) {
     for case in cases {
         let suite = case.suite.name();
         let title = case.title();
-        let Outcome::Failed(failure) = &mut case.outcome else { continue };
+        let (Outcome::Failed(failure) | Outcome::Unsteady(failure)) = &mut case.outcome else { continue };
         let name: String =
             title.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).take(120).collect();
         failure.log = folder.join(suite).join(name).with_extension("log");
@@ -113,8 +113,12 @@ pub(crate) fn summary(cases: &[Case], took: u64) -> String {
             let _ = writeln!(text, "     alone: {}", case.command());
         }
     }
-    for case in cases.iter().filter(|case| case.outcome == Outcome::Unsteady) {
-        let _ = writeln!(text, "UNSTEADY: {}", case.title());
+    for case in cases {
+        if let Outcome::Unsteady(failure) = &case.outcome {
+            let _ = writeln!(text, "UNSTEADY: {}", case.title());
+            let _ = writeln!(text, "     at first: {}", failure.first_line());
+            let _ = writeln!(text, "     log: {}", failure.log.display());
+        }
     }
     let [passed, failed, unsteady] = all;
     let _ = write!(text, "{} passed, {failed} failed", passed + unsteady);
@@ -130,7 +134,7 @@ fn counts<'a>(cases: impl Iterator<Item = &'a Case>) -> [usize; 3] {
     cases.fold([0; 3], |[passed, failed, unsteady], case| match case.outcome {
         Outcome::Passed => [passed + 1, failed, unsteady],
         Outcome::Failed(_) => [passed, failed + 1, unsteady],
-        Outcome::Unsteady => [passed, failed, unsteady + 1],
+        Outcome::Unsteady(_) => [passed, failed, unsteady + 1],
         Outcome::Skipped => [passed, failed, unsteady],
     })
 }

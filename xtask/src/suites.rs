@@ -365,7 +365,10 @@ fn again(runners: &Runners, cases: &mut [Case]) {
             say(&format!("again, alone ({attempt} of {TRIES}): {}", case.title()));
             match run_alone(runners, case, attempt > 1) {
                 Ok(Outcome::Passed) => {
-                    case.outcome = Outcome::Unsteady;
+                    let first = std::mem::replace(&mut case.outcome, Outcome::Passed);
+                    if let Outcome::Failed(first) = first {
+                        case.outcome = Outcome::Unsteady(first);
+                    }
                     break;
                 }
                 Ok(_) => {}
@@ -562,7 +565,10 @@ mod tests {
         assert!(text.contains("FAIL fails: two and two are five\n"), "{text}");
         assert!(text.contains("alone: cargo xtask test unit fails\n"), "{text}");
         assert!(text.contains("FAIL hangs: test timeout\n"), "{text}");
-        assert!(text.contains("\nUNSTEADY: is_unsteady\n"), "{text}");
+        let unsteady = text.split("\nUNSTEADY: is_unsteady\n     at first: ").nth(1).unwrap();
+        let first = unsteady.lines().nth(1).and_then(|line| line.trim().strip_prefix("log: ")).unwrap();
+        assert!(unsteady.starts_with("assertion failed"), "{text}");
+        assert!(fs::read_to_string(first).unwrap().contains("assertion failed"));
         assert!(text.ends_with("\n2 passed, 2 failed"), "{text}");
         let log = text.lines().find_map(|line| line.trim().strip_prefix("log: ")).unwrap();
         assert!(fs::read_to_string(log).unwrap().contains("two and two are five"));
