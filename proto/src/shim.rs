@@ -152,6 +152,8 @@ contract! {
         EditorBreakpointsChanged = "debug/breakpoints": EditorBreakpoints;
         /// What the editor can debug; at the start and when extensions come and go.
         EditorDebuggersChanged = "debug/debuggers": EditorDebuggers;
+        /// What can be started besides the launch.json of each folder; at the start and after every change.
+        EditorLaunchChanged = "debug/launch": EditorLaunch;
 
         // Agent -> extension.
         /// At once for each beat, so that an agent that hangs is noticed. (A request could not be sent instead: one
@@ -453,6 +455,17 @@ pub struct EditorBreakpoints {
 pub struct EditorDebuggers {
     /// Types of configurations that an extension serves.
     pub types: Vec<String>,
+}
+
+/// What the workspace file and the user's settings say under `launch`, as it is written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorLaunch {
+    /// Configurations.
+    pub configurations: Vec<Map<String, Value>>,
+    /// Groups of configurations.
+    pub compounds: Vec<Map<String, Value>>,
+    /// What the configurations can ask the user for.
+    pub inputs: Vec<Map<String, Value>>,
 }
 
 /// What a client chose instead of the user's own choice; sessions of the user's keep theirs.

@@ -179,6 +179,17 @@ test('a broken launch.json is told with its line', async () => {
     assert.equal(answer.line, 2);
 });
 
+/** Now and then VS Code takes a workspace file for empty while it starts; a user opens it again. */
+async function expectOpened(window, workspace, isThere) {
+    for (let n = 0; n < 3; n += 1) {
+        if (await until('it has its folder', isThere, 15_000).catch(() => false)) {
+            return;
+        }
+        await window.show(workspace);
+    }
+    await until('it has its folder', isThere);
+}
+
 test('folders that are added and removed, and another name, are told to the coordinator', async () => {
     const [one, two] = [editor.project('shop', 'one'), editor.project('robots', 'two')];
     const file = path.join(editor.run, 'projects/pair.code-workspace');
@@ -189,19 +200,9 @@ test('folders that are added and removed, and another name, are told to the coor
     };
     const named = (name) => editor.status().windows.find((window) => window.name.startsWith(name));
     const holds = (name, ...folders) => JSON.stringify(named(name)?.folders) === JSON.stringify(folders);
-    // Now and then VS Code takes a workspace file for empty while it starts; a user opens it again.
-    const expectOpened = async (window, workspace, name) => {
-        for (let n = 0; n < 3; n += 1) {
-            if (await until('it has its folder', () => holds(name, one), 15_000).catch(() => false)) {
-                return;
-            }
-            await window.show(workspace);
-        }
-        await until(`${name} has its folder`, () => holds(name, one));
-    };
     write(one);
     const pair = await editor.open(file);
-    await expectOpened(pair, file, 'pair');
+    await expectOpened(pair, file, () => holds('pair', one));
     const { id, pid } = named('pair');
     write(one, two);
     await until('it has two folders', () => holds('pair', one, two));
@@ -216,7 +217,39 @@ test('folders that are added and removed, and another name, are told to the coor
     const renamed = path.join(editor.run, 'projects/trio.code-workspace');
     fs.copyFileSync(file, renamed);
     await pair.show(renamed);
-    await expectOpened(pair, renamed, 'trio');
+    await expectOpened(pair, renamed, () => holds('trio', one));
     await until('the old name is gone', () => named('pair') === undefined);
     await pair.close();
+});
+
+test('configurations of a workspace file are listed and started, and those of the folder go first', async () => {
+    const folder = editor.project('orders', 'inside');
+    const file = path.join(editor.run, 'projects/solo.code-workspace');
+    const node = { type: 'node', request: 'launch' };
+    fs.writeFileSync(file, JSON.stringify({
+        folders: [{ path: folder }],
+        launch: {
+            configurations: [
+                { name: 'of the workspace', ...node, program: '${workspaceFolder}/asks.js', args: ['${input:whom}'] },
+                { name: 'orders', ...node, program: '${workspaceFolder}/gone.js' },
+            ],
+            inputs: [{ id: 'whom', type: 'promptString', description: 'Whom?' }],
+        },
+    }));
+    const solo = await editor.open(file);
+    await expectOpened(solo, file, () => editor.status().windows.some(({ folders }) => folders.join() === folder));
+    const { id } = editor.status().windows.find(({ folders }) => folders.join() === folder);
+    editor.baton('take', id);
+    await solo.waitForStatus('live');
+    const { configurations } = await client.call('get_debugger_configurations');
+    const names = configurations.map(({ name }) => name);
+    assert.deepEqual(names.filter((name) => ['orders', 'of the workspace'].includes(name)), ['orders', 'of the workspace']);
+    const done = await client.call('start_debugging', { configuration_name: 'orders' });
+    assert.equal(done.status, 'completed', JSON.stringify(done));
+    const launch = { action: 'launch', configuration: 'of the workspace', timeout: 60 };
+    const refused = await client.call('debug', launch);
+    assert.equal(refused.code, 'needs_input', JSON.stringify(refused));
+    await client.call('debug', { ...launch, inputs: { whom: 'Grace' } });
+    await until('it has printed', async () => (await client.call('debug', { action: 'output' })).output?.includes('greets Grace'));
+    await solo.close();
 });

@@ -14,6 +14,8 @@ import {
     type EditorBreakpoint,
     EditorBreakpointsChanged,
     EditorDebuggersChanged,
+    type EditorLaunch,
+    EditorLaunchChanged,
     type EditorRequest,
     type EditorResponse,
     EditorSessionBegan,
@@ -82,6 +84,11 @@ export class EditorDebugger implements vscode.Disposable {
             followUser(),
             vscode.debug.onDidTerminateDebugSession((session) => this.onEnded(session)),
             vscode.debug.onDidChangeBreakpoints(() => this.tellBreakpoints()),
+            vscode.workspace.onDidChangeConfiguration((change) => {
+                if (change.affectsConfiguration('launch')) {
+                    this.tell(EditorLaunchChanged, besidesFolders());
+                }
+            }),
             vscode.extensions.onDidChange(() => this.tell(EditorDebuggersChanged, { types: knownTypes() })),
         ];
     }
@@ -117,6 +124,7 @@ export class EditorDebugger implements vscode.Disposable {
     /** Tells a new agent what there is already. */
     greet(): void {
         this.tell(EditorDebuggersChanged, { types: knownTypes() });
+        this.tell(EditorLaunchChanged, besidesFolders());
         this.tellBreakpoints();
         for (const { session, capabilities, stopped } of this.sessions.values()) {
             this.tellBegan(session);
@@ -335,9 +343,24 @@ function find(wish: EditorStart): Found | undefined {
 
 function sectionOf<T>(launch: vscode.WorkspaceConfiguration, section: string): T[] {
     const values = launch.inspect<T[]>(section);
-    const lists = [values?.workspaceFolderValue, values?.workspaceValue, values?.globalValue];
+    return objectsOf([values?.workspaceFolderValue, values?.workspaceValue, values?.globalValue]);
+}
+
+/** What is not in a folder's launch.json, which the agent reads itself. */
+function besidesFolders(): EditorLaunch {
+    const launch = vscode.workspace.getConfiguration('launch', null);
+    const section = (name: string): Record<string, unknown>[] => {
+        const values = launch.inspect<Record<string, unknown>[]>(name);
+        // Without a workspace file the one folder is the workspace.
+        const ofWorkspace = vscode.workspace.workspaceFile === undefined ? undefined : values?.workspaceValue;
+        return objectsOf([ofWorkspace, values?.globalValue]);
+    };
+    return { configurations: section('configurations'), compounds: section('compounds'), inputs: section('inputs') };
+}
+
+/** The objects of all lists; what VS Code hands out is frozen, and may be anything. */
+function objectsOf<T>(lists: (T[] | undefined)[]): T[] {
     const all = lists.flatMap((list) => (Array.isArray(list) ? list : []));
-    // What VS Code hands out is frozen.
     return JSON.parse(JSON.stringify(all.filter((item) => typeof item === 'object' && item !== null))) as T[];
 }
 

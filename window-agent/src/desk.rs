@@ -14,7 +14,7 @@ use baton_proto::discovery::Role;
 use baton_proto::shim::{
     Act, Action, AskHandover, AutoStart, Beat, BeatHeard, ChangePort, ClientConfig, ClientConfigWish,
     ClientName, Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorDebuggers,
-    EditorDebuggersChanged, EditorSessionBegan, EditorSessionEnded, EditorSessionMessage, EditorSessionRef,
+    EditorDebuggersChanged, EditorLaunch, EditorLaunchChanged, EditorSessionBegan, EditorSessionEnded, EditorSessionMessage, EditorSessionRef,
     Endpoint, GetClientConfig, GetEndpoint, GetStatus, HandoverQuestion, ListClients, Nothing, Notification,
     Request, SetAutoStart, Standing, StandingChanged, TakeSettings, Transport, Verb, WindowBeat,
 };
@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use self::sentences::{problem, to_wire};
 use crate::identity::Identity;
 use crate::report::{self, Report};
+use baton_agent_base::launch_config::LaunchFile;
 use baton_agent_base::process::{self, Program};
 use baton_agent_base::shim::{FromExtension, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal, Shim};
 use baton_agent_debug::editor::Editor;
@@ -190,6 +191,11 @@ impl Desk {
             EditorDebuggersChanged::METHOD => {
                 let debuggers: EditorDebuggers = serde_json::from_value(params)?;
                 self.editor.on_debuggers(debuggers.types);
+            }
+            EditorLaunchChanged::METHOD => {
+                let EditorLaunch { configurations, compounds, inputs } = serde_json::from_value(params)?;
+                let inputs = inputs.into_iter().map(Value::Object).collect();
+                self.window.set_editor_launch(LaunchFile::of(configurations, compounds, inputs));
             }
             _ => {}
         }

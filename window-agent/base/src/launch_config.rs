@@ -48,34 +48,40 @@ pub fn parse(text: &str) -> Result<LaunchFile, LaunchProblem> {
     let Value::Object(mut root) = parse_jsonc(text)? else {
         return Err(LaunchProblem::Shape("it must be an object with a list `configurations`"));
     };
-    let mut file = LaunchFile::default();
     let list = match root.remove("configurations") {
         Some(Value::Array(list)) => list,
         None => Vec::new(),
         Some(_) => return Err(LaunchProblem::Shape("`configurations` must be a list")),
     };
+    let mut nameless = Vec::new();
+    let mut configurations = Vec::new();
     for (idx, entry) in list.into_iter().enumerate() {
         match entry {
-            Value::Object(entry) if name_of(&entry).is_some() => file.configurations.push(entry),
-            _ => file.notes.push(format!("Configuration {} has no `name` and is ignored.", idx + 1)),
+            Value::Object(entry) if name_of(&entry).is_some() => configurations.push(entry),
+            _ => nameless.push(format!("Configuration {} has no `name` and is ignored.", idx + 1)),
         }
     }
-    let names: Vec<&str> = file.configurations.iter().filter_map(name_of).collect();
-    let is_again = |idx: usize| names[..idx].contains(&names[idx]);
-    let again: BTreeSet<&str> = (0..names.len()).filter(|idx| is_again(*idx)).map(|idx| names[idx]).collect();
-    let told =
-        again.iter().map(|name| format!("Several configurations are named `{name}`: the first is started."));
-    let told: Vec<String> = told.collect();
-    file.notes.extend(told);
-    let compounds = match root.remove("compounds") {
+    let mut list = |name: &str| match root.remove(name) {
         Some(Value::Array(list)) => list,
         _ => Vec::new(),
     };
-    if let Some(Value::Array(inputs)) = root.remove("inputs") {
-        file.inputs = inputs;
-    }
-    file.compounds = compounds.into_iter().filter_map(|entry| entry.as_object().cloned()).collect();
+    let compounds = list("compounds").into_iter().filter_map(|entry| entry.as_object().cloned()).collect();
+    let mut file = LaunchFile::of(configurations, compounds, list("inputs"));
+    file.notes.splice(0..0, nameless);
     Ok(file)
+}
+
+impl LaunchFile {
+    /// These, with a note about configurations of which the name is no name.
+    pub fn of(configurations: Vec<Object>, compounds: Vec<Object>, inputs: Vec<Value>) -> Self {
+        let names: Vec<&str> = configurations.iter().filter_map(name_of).collect();
+        let is_again = |idx: usize| names[..idx].contains(&names[idx]);
+        let again: BTreeSet<&str> =
+            (0..names.len()).filter(|idx| is_again(*idx)).map(|idx| names[idx]).collect();
+        let told = |name: &&str| format!("Several configurations are named `{name}`: the first is started.");
+        let notes = again.iter().map(told).collect();
+        Self { configurations, compounds, inputs, notes }
+    }
 }
 
 /// JSON with what VS Code allows in its files, and nothing more lenient.

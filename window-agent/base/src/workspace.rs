@@ -41,6 +41,8 @@ pub struct Workspace {
     seen: Option<Arc<Seen>>,
     /// Whose addresses of remote files are files of this window.
     remote: Remote,
+    /// What an editor has to launch besides the launch.json of each folder.
+    editor_launch: Arc<LaunchFile>,
 }
 
 /// Where a client stands.
@@ -143,7 +145,13 @@ impl Workspace {
                 }
             }
         }
-        (Self { folders: opened.into(), seen: None, remote: Remote::Own }, missing)
+        let editor_launch = Arc::default();
+        (Self { folders: opened.into(), seen: None, remote: Remote::Own, editor_launch }, missing)
+    }
+
+    /// The same, with what an editor has to launch besides the launch.json of each folder.
+    pub fn with_editor_launch(self, editor_launch: Arc<LaunchFile>) -> Self {
+        Self { editor_launch, ..self }
     }
 
     /// The same for a client that stands there; a folder that is in none of the window's means nothing.
@@ -352,6 +360,7 @@ impl Workspace {
                 Err(problem) => problems.push(problem),
             }
         }
+        n_read += self.add_editor_launch(&mut all);
         match problems.into_iter().next() {
             Some(problem) if n_read == 0 => Err(problem),
             Some(problem) => {
@@ -361,6 +370,31 @@ impl Workspace {
             None if n_read == 0 => Err(self.no_launch_file()),
             None => Ok(all),
         }
+    }
+
+    /// What a folder has goes before what the editor has of that name; how many files that makes.
+    fn add_editor_launch(&self, all: &mut Configurations) -> usize {
+        let LaunchFile { configurations, compounds, inputs, notes } = &*self.editor_launch;
+        if all.folders.is_empty() || configurations.is_empty() && compounds.is_empty() {
+            return 0;
+        }
+        let is_new = |known: &[(usize, Object)], entry: &Object| {
+            let name = launch_config::name_of(entry);
+            name.is_some() && known.iter().all(|(_, known)| launch_config::name_of(known) != name)
+        };
+        for entry in configurations {
+            if is_new(&all.configurations, entry) {
+                all.configurations.push((0, entry.clone()));
+            }
+        }
+        for entry in compounds {
+            if is_new(&all.compounds, entry) {
+                all.compounds.push((0, entry.clone()));
+            }
+        }
+        all.inputs.extend(inputs.iter().map(|input| (0, input.clone())));
+        all.notes.extend(notes.iter().cloned());
+        1
     }
 
     /// Where launch.json files may lie: the client's own folder goes first, where it has one.

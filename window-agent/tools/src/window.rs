@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use baton_link::find::find;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::calls::Calls;
 use crate::claims::Claims;
 use crate::fence::{Fence, Refusal};
+use baton_agent_base::launch_config::LaunchFile;
 use baton_agent_base::object::Object;
 use baton_agent_base::paths;
 use baton_agent_base::trees::{Trees, Whose};
@@ -63,6 +64,8 @@ pub struct Window {
     redacts: AtomicBool,
     /// Where the coordinator is found, which knows the other windows.
     home: OnceLock<Home>,
+    /// What an editor has to launch besides the launch.json of each folder.
+    editor_launch: Mutex<Arc<LaunchFile>>,
 }
 
 impl Window {
@@ -89,6 +92,7 @@ impl Window {
             toolsets: Mutex::new(toolsets),
             redacts: AtomicBool::new(false),
             home: OnceLock::new(),
+            editor_launch: Mutex::default(),
         }
     }
 
@@ -104,7 +108,9 @@ impl Window {
 
     /// Its folders; within a call as they lie to its client.
     pub fn workspace(&self) -> Workspace {
+        let editor_launch = self.editor_launch.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let workspace = workspace.with_editor_launch(editor_launch);
         match CALLER_STAND.try_with(Clone::clone) {
             Ok(Some(stand)) => workspace.seen_from(&stand),
             Ok(None) | Err(_) => workspace,
@@ -114,6 +120,11 @@ impl Window {
     /// The user added or removed folders.
     pub fn set_workspace(&self, changed: Workspace) {
         *self.workspace.lock().unwrap_or_else(PoisonError::into_inner) = changed;
+    }
+
+    /// An editor has this to launch besides the launch.json of each folder.
+    pub fn set_editor_launch(&self, launch: LaunchFile) {
+        *self.editor_launch.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(launch);
     }
 
     /// Whether it may become live by itself.
