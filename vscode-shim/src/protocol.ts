@@ -214,6 +214,16 @@ export interface EditorExceptions {
     arguments?: Record<string, unknown> | null;
 }
 
+/** What the workspace file and the user's settings say under `launch`, as it is written. */
+export interface EditorLaunch {
+    /** Groups of configurations. */
+    compounds: Record<string, unknown>[];
+    /** Configurations. */
+    configurations: Record<string, unknown>[];
+    /** What the configurations can ask the user for. */
+    inputs: Record<string, unknown>[];
+}
+
 /** A DAP message between the editor and an adapter. */
 export interface EditorMessage {
     /** True when the adapter sent it, false when the editor did. */
@@ -484,5 +494,6 @@ export const EditorSessionMessage = new NotificationType<EditorMessage>('debug/m
 export const EditorSessionEnded = new NotificationType<EditorSessionRef>('debug/sessionEnded');
 export const EditorBreakpointsChanged = new NotificationType<EditorBreakpoints>('debug/breakpoints');
 export const EditorDebuggersChanged = new NotificationType<EditorDebuggers>('debug/debuggers');
+export const EditorLaunchChanged = new NotificationType<EditorLaunch>('debug/launch');
 export const BeatHeard = new NotificationType<Nothing>('window/beatHeard');
 export const StandingChanged = new NotificationType<Standing>('window/standing');

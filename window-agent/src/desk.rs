@@ -14,9 +14,10 @@ use baton_proto::discovery::Role;
 use baton_proto::shim::{
     Act, Action, AskHandover, AutoStart, Beat, BeatHeard, ChangePort, ClientConfig, ClientConfigWish,
     ClientName, Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorDebuggers,
-    EditorDebuggersChanged, EditorLaunch, EditorLaunchChanged, EditorSessionBegan, EditorSessionEnded, EditorSessionMessage, EditorSessionRef,
-    Endpoint, GetClientConfig, GetEndpoint, GetStatus, HandoverQuestion, ListClients, Nothing, Notification,
-    Request, SetAutoStart, Standing, StandingChanged, TakeSettings, Transport, Verb, WindowBeat,
+    EditorDebuggersChanged, EditorLaunch, EditorLaunchChanged, EditorSessionBegan, EditorSessionEnded,
+    EditorSessionMessage, EditorSessionRef, Endpoint, GetClientConfig, GetEndpoint, GetStatus,
+    HandoverQuestion, ListClients, Nothing, Notification, Request, SetAutoStart, Standing, StandingChanged,
+    TakeSettings, Transport, Verb, WindowBeat,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
