@@ -1,10 +1,14 @@
 //! Streams and listeners of this machine. A simulation (`--cfg sim`) has its own in their place.
 
+mod local;
+
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use tokio::net::TcpSocket;
-pub use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+pub use tokio::net::{TcpListener, TcpStream};
+
+pub use local::{UnixListener, UnixStream};
 
 /// Listens on a port. Never SO_REUSEPORT: it would let another process of this user share the port.
 pub fn listen(address: IpAddr, port: u16, backlog: u32) -> io::Result<TcpListener> {

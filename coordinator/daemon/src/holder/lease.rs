@@ -6,9 +6,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use baton_link::home::{HOME_VARIABLE, Home};
+use baton_link::net::UnixStream;
 use baton_link::{peer, socket, spawn};
-use tokio::io::{AsyncReadExt, Interest};
-use tokio::net::{TcpListener, UnixStream};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -86,13 +87,7 @@ async fn take(home: &Home) -> io::Result<Left> {
     if !peer::is_trusted_peer(&stream) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let (port, listeners) = loop {
-        stream.readable().await?;
-        match stream.try_io(Interest::READABLE, || pass::receive(&stream)) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            result => break result?,
-        }
-    };
+    let (port, listeners) = stream.read_by(|stream| pass::receive(stream)).await?;
     let listeners: io::Result<Vec<TcpListener>> =
         listeners.into_iter().map(|listener| TcpListener::from_std(listener.into())).collect();
     Ok(Left { lease: Lease(stream), port, listeners: listeners? })
