@@ -52,12 +52,17 @@ fn told(answer: Option<&Answer>) -> Told {
 }
 
 /// Edits of one client until it is over: what it was told of each.
-fn edits(world: &World, client: usize, token: &str, is_over: &AtomicBool) -> Vec<(String, Told, String)> {
+fn edits(
+    world: &World,
+    (path, client): (&str, usize),
+    token: &str,
+    is_over: &AtomicBool,
+) -> Vec<(String, Told, String)> {
     let mut connection = KeepAlive::new(world.port());
     let mut heard = Vec::new();
     while !is_over.load(Ordering::Relaxed) {
         let text = format!("call-{client}-{}", heard.len());
-        let request = Request::post(world.port(), "/mcp", token, edit(client, &text).to_string())
+        let request = Request::post(world.port(), path, token, edit(client, &text).to_string())
             .with("MCP-Protocol-Version", "2025-11-25");
         let answer = connection.send(&request);
         let body = answer.as_ref().map(|answer| answer.body.clone()).unwrap_or_default();
@@ -76,7 +81,7 @@ fn effects(folder: &Path, client: usize) -> BTreeMap<String, usize> {
 }
 
 /// Breaks `world` in the middle of edits, and compares what was told with what was done; counts what was told.
-fn compare(world: &World, breaking: impl FnOnce(&World)) -> BTreeMap<Told, usize> {
+fn compare(world: &World, path: &str, breaking: impl FnOnce(&World)) -> BTreeMap<Told, usize> {
     let folder = world.folder("shop");
     for client in 0..N_CLIENTS {
         std::fs::write(folder.join(format!("notes-{client}.txt")), "end\n").expect("the folder is there");
@@ -84,8 +89,9 @@ fn compare(world: &World, breaking: impl FnOnce(&World)) -> BTreeMap<Told, usize
     let (token, is_over) = (world.token(), AtomicBool::new(false));
     let heard: Vec<_> = std::thread::scope(|scope| {
         let (token, is_over) = (&token, &is_over);
-        let clients: Vec<_> =
-            (0..N_CLIENTS).map(|client| scope.spawn(move || edits(world, client, token, is_over))).collect();
+        let clients: Vec<_> = (0..N_CLIENTS)
+            .map(|client| scope.spawn(move || edits(world, (path, client), token, is_over)))
+            .collect();
         let broken = catch_unwind(AssertUnwindSafe(|| breaking(world)));
         is_over.store(true, Ordering::Relaxed);
         if let Err(panic) = broken {
@@ -123,7 +129,7 @@ fn r7_a_restart_during_calls_loses_none_and_repeats_none() {
     world.window("shop");
     world.await_live("shop");
     world.baton_ok(&["settings", "hold_calls_ms", "30000"]);
-    let counts = compare(&world, |world| {
+    let counts = compare(&world, "/mcp", |world| {
         for _ in 0..4 {
             let agent = world.agent_pid("shop");
             world.baton_ok(&["restart", "shop"]);
@@ -135,11 +141,31 @@ fn r7_a_restart_during_calls_loses_none_and_repeats_none() {
 }
 
 #[test]
+fn r7_a_restart_of_a_window_that_is_not_live_loses_no_call_either() {
+    let mut world = World::new();
+    world.window("weather");
+    world.await_live("weather");
+    world.window("shop");
+    world.baton_ok(&["settings", "hold_calls_ms", "30000"]);
+    let counts = compare(&world, "/mcp/windows/shop", |world| {
+        for _ in 0..6 {
+            let agent = world.agent_pid("shop");
+            world.baton_ok(&["restart", "shop"]);
+            world.await_status("another agent is there", |status| {
+                find(status, "shop").is_some_and(|window| window.pid != agent)
+            });
+        }
+    });
+    assert!(counts[&Told::Done] > 6, "{counts:?}");
+    assert_eq!(counts.len(), 1, "{counts:?}");
+}
+
+#[test]
 fn f7_nobody_is_invited_to_repeat_what_a_killed_window_did() {
     let mut world = World::new();
     world.window("shop");
     world.await_live("shop");
-    let counts = compare(&world, |world| {
+    let counts = compare(&world, "/mcp", |world| {
         for round in 0..4 {
             let agent = world.agent_pid("shop");
             if round % 2 == 1 {

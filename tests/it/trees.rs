@@ -272,11 +272,20 @@ fn kill_agent(world: &World) {
     kill9(world.agent_pid("shop"));
 }
 
+/// Until it has heard of its end, the agent of before answers.
+fn restart(world: &World) {
+    let before = world.agent_pid("shop");
+    world.baton_ok(&["restart", "shop"]);
+    world.await_status("another agent is there", |status| {
+        find(status, "shop").is_some_and(|window| window.pid != before)
+    });
+}
+
 /// A run without the breakpoint would look like one that never came to its line.
 fn breakpoints_outlast_the_agent(world: &mut World, bridge: &mut Bridge) {
     let set = json!({ "file_path": "main.py", "line_number": 8, "condition": "unit" });
     assert_eq!(bridge.code("set_breakpoint", set), "");
-    world.baton_ok(&["restart", "shop"]);
+    restart(world);
     let mut gone = "its earlier debug sessions are gone".to_owned();
     for end in ["restarted", "killed"] {
         if end == "killed" {
@@ -317,7 +326,7 @@ fn breakpoints_that_could_not_be_written_down_are_not_said_to_be_kept() {
     };
     // The agent that follows has no space either.
     let kept = |world: &World, bridge: &mut Bridge| {
-        world.baton_ok(&["restart", "shop"]);
+        restart(world);
         let look = bridge.call("get_breakpoints", json!({}));
         let n_kept = look.content["breakpoints"].as_array().map_or(0, Vec::len);
         let notice = look.content["notice"].as_str().unwrap_or_default();

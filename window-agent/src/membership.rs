@@ -88,6 +88,9 @@ const DRAIN_LIMIT: Duration = Duration::from_millis(DRAIN_MS);
 const INTERRUPT_EVERY: Duration = Duration::from_millis(100);
 /// The coordinator answers a leave at once, or not at all.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Calls that were on their way when the coordinator heard that this agent leaves: they are refused, and go to the next
+/// one, instead of being lost with the connection.
+const LAST_CALLS: Duration = Duration::from_millis(20);
 
 /// Of two runs the later one has the higher number. The clock of the machine, not of the wall, which can be set
 /// back between a crash and the next run; no coordinator outlives the machine.
@@ -132,7 +135,10 @@ impl Membership {
         loop {
             let ended = tokio::select! {
                 ended = self.attend() => ended,
-                () = &mut restarted => return Ended::Restart,
+                () = &mut restarted => {
+                    self.leave().await;
+                    return Ended::Restart;
+                }
                 () = shutdown.cancelled() => {
                     self.window.calls.close();
                     self.leave().await;
@@ -367,6 +373,7 @@ impl Membership {
         self.is_stopped = state == WindowState::Off && (self.is_stopped || self.window.auto_start());
     }
 
+    /// Tells the coordinator that this agent ends; calls are closed already.
     async fn leave(&self) {
         let leave = async {
             let mut connection = find(&self.find.home).await.ok()?;
@@ -375,6 +382,7 @@ impl Membership {
         };
         // Without a coordinator there is nothing to leave.
         let _ = tokio::time::timeout(LEAVE_TIMEOUT, leave).await;
+        tokio::time::sleep(LAST_CALLS).await;
     }
 
     fn report_unreachable(&mut self, error: &FindError) {

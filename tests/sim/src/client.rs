@@ -17,7 +17,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::parts::Verb;
 use crate::world::{CLIENTS, INNER, WINDOWS};
@@ -53,6 +53,8 @@ pub(crate) enum Told {
     Lost,
     /// Its session is none.
     SessionEnded,
+    /// Nothing: it did not wait for the answer.
+    GivenUp,
 }
 
 /// Something that a client or the user did, or was told.
@@ -112,6 +114,9 @@ const WAYS: [(Way, bool); CLIENTS] = [
     (Way::StdioIn(INNER), false),
 ];
 
+/// The client that stands in the tree that lies in another one.
+pub(crate) const INNER_CLIENT: usize = CLIENTS - 1;
+
 /// Whether `baton stdio` remembers what a client heard; of others the coordinator does.
 pub(crate) fn remembers(client: usize) -> bool {
     matches!(WAYS[client].0, Way::Stdio | Way::StdioIn(_))
@@ -168,8 +173,8 @@ impl Bridge {
     }
 }
 
-/// Calls for ever.
-pub(crate) async fn run(home: PathBuf, trees: [PathBuf; WINDOWS], number: usize) {
+/// Calls for ever; its calls are numbered from `first_call` on.
+pub(crate) async fn run(home: PathBuf, trees: [PathBuf; WINDOWS], number: usize, first_call: usize) {
     let Ok(home) = Home::open(home) else { return };
     let (way, is_of_sessions) = WAYS[number];
     let mut client = Client {
@@ -182,7 +187,7 @@ pub(crate) async fn run(home: PathBuf, trees: [PathBuf; WINDOWS], number: usize)
         sender: None,
         bridge: None,
     };
-    let mut n_calls = 0;
+    let mut n_calls = first_call;
     loop {
         sleep(Duration::from_millis(20 + sim::dice() % PAUSE_MS)).await;
         if client.get_ready(&home, &trees).await.is_none() {
@@ -198,7 +203,13 @@ pub(crate) async fn run(home: PathBuf, trees: [PathBuf; WINDOWS], number: usize)
         n_calls += 1;
         let slow = if sim::dice() % 3 == 0 { sim::dice() % SLOW_MS } else { 0 };
         note(Answered::Sent { call: call.clone(), bound, acts: slow == 0 });
-        let told = client.call(&call, bound, slow).await;
+        // A person may think better of it.
+        let is_given_up = slow > 0 && sim::dice() % 4 == 0;
+        let patience = if is_given_up { Duration::from_millis(slow / 2) } else { Duration::MAX };
+        let told = match timeout(patience, client.call(&call, bound, slow)).await {
+            Ok(told) => told,
+            Err(_) => client.cancel(&call).await,
+        };
         if told == Told::Lost {
             client.sender = None;
             client.bridge = None;
@@ -287,6 +298,20 @@ impl Client {
         match self.send(request).await {
             Ok(response) => self.read(response).await,
             Err(told) => told,
+        }
+    }
+
+    /// Gives a call up: `baton stdio` is told so, others see the connection end.
+    async fn cancel(&mut self, call: &str) -> Told {
+        let params = json!({ "requestId": call });
+        let message = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+        match &mut self.bridge {
+            Some(bridge) if bridge.say(&message).await.is_some() => Told::GivenUp,
+            Some(_) => Told::Lost,
+            None => {
+                self.sender = None;
+                Told::GivenUp
+            }
         }
     }
 

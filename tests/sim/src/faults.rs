@@ -5,6 +5,7 @@ use std::time::Duration;
 use baton_link::home::DEFAULT_PORT;
 use baton_link::sim;
 
+use crate::client::INNER_CLIENT;
 use crate::parts::{self, Verb};
 use crate::system;
 use crate::world::{CLIENTS, Kind, WINDOWS, World};
@@ -56,6 +57,11 @@ enum Fault {
     HoldClient {
         client: usize,
         time: Duration,
+    },
+    /// A client vanishes in the middle of a call, and begins anew.
+    RestartClient {
+        client: usize,
+        pause: Duration,
     },
     LoseFiles(Vec<&'static str>),
     TearFiles {
@@ -123,6 +129,10 @@ impl Dice {
         if number < WINDOWS { Target::Number(number) } else { Target::Live }
     }
 
+    fn client(&mut self) -> usize {
+        usize::try_from(self.below(CLIENTS as u64)).unwrap_or(0)
+    }
+
     fn files(&mut self) -> Vec<&'static str> {
         match self.below(4) {
             0 => vec!["state.json"],
@@ -133,17 +143,15 @@ impl Dice {
 
     fn fault(&mut self) -> Fault {
         let window = self.window();
-        match self.below(29) {
+        match self.below(31) {
             0..=1 => Fault::KillCoordinator { lost: Vec::new() },
             2 => Fault::KillCoordinator { lost: self.files() },
             3 => Fault::StopCoordinator(self.time(200, 12_000)),
             4..=6 => Fault::KillWindow { window, pause: self.time(100, 9_000) },
             7..=8 => Fault::StopWindow { window, time: self.time(500, 15_000) },
             9 => Fault::HoldWindow { window, time: self.time(100, 3_000) },
-            10 => {
-                let client = usize::try_from(self.below(CLIENTS as u64)).unwrap_or(0);
-                Fault::HoldClient { client, time: self.time(100, 3_000) }
-            }
+            10 => Fault::HoldClient { client: self.client(), time: self.time(100, 3_000) },
+            29..=30 => Fault::RestartClient { client: self.client(), pause: self.time(100, 2_000) },
             11 => Fault::LoseFiles(self.files()),
             12..=13 => Fault::Order { window, verb: Verb::Take },
             14 => Fault::Order { window, verb: Verb::Stop },
@@ -199,6 +207,14 @@ impl Dice {
             2 => vec![
                 (Duration::ZERO, Fault::SetClock(self.one_of(&CLOCKS[..3]))),
                 (self.time(0, 500), kill(&["state.json", "discovery.json"])),
+            ],
+            // Nobody can say any more in which tree it begins.
+            8 => vec![
+                (Duration::ZERO, Fault::MoveTree(self.time(3_000, 12_000))),
+                (
+                    self.time(0, 1_000),
+                    Fault::RestartClient { client: INNER_CLIENT, pause: self.time(100, 1_000) },
+                ),
             ],
             _ => vec![(Duration::ZERO, self.fault())],
         }
@@ -342,6 +358,10 @@ impl Faults {
             Fault::HoldClient { client, time } => {
                 world.tell(&format!("what c{client} sends and is sent is held for {} ms", time.as_millis()));
                 world.pids(Kind::Client(client)).into_iter().for_each(|pid| sim::hold(pid, world.now + time));
+            }
+            Fault::RestartClient { client, pause } => {
+                world.tell(&format!("c{client} vanishes; it begins anew {} ms later", pause.as_millis()));
+                world.restart_client(client, pause);
             }
             Fault::LoseFiles(names) => {
                 world.oracle.on_coordinator_suffers(world.now, true);

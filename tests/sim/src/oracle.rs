@@ -102,6 +102,13 @@ impl Oracle {
         self.suffered.insert(format!("w{window}"), now);
     }
 
+    /// A client has ended: nobody waits for what it asked, and whoever begins in its place has heard nothing.
+    pub(crate) fn on_client_ends(&mut self, client: usize) {
+        self.heard.remove(&client);
+        let its = self.calls.iter_mut().filter(|(call, _)| client_of(call) == client);
+        its.for_each(|(_, call)| call.told = call.told.take().or(Some(Told::Lost)));
+    }
+
     /// The user orders something.
     pub(crate) fn on_order(&mut self, now: Duration, window: usize, verb: Verb) {
         let window = format!("w{window}");
@@ -274,11 +281,11 @@ impl Oracle {
             }
             Told::Unrun(_) => {}
             // An answer may have been on its way.
-            Told::Unknown | Told::Lost => {
+            Told::Unknown | Told::Lost | Told::GivenUp => {
                 self.heard.remove(&client_of(call));
             }
         }
-        if *told != Told::Lost && !matches!(told, Told::Done { .. }) {
+        if !matches!(told, Told::Done { .. } | Told::Lost | Told::GivenUp) {
             self.tell(now, format!("{call} is answered: {told:?}"));
         }
         if waited > ANSWERED_WITHIN {
@@ -347,7 +354,8 @@ impl Oracle {
             match call.bound {
                 Some(window) => {
                     reached[window].0 += usize::from(is_done || is_off);
-                    reached[window].1 += usize::from(call.told.is_some());
+                    let has_heard = call.told.as_ref().is_some_and(|told| *told != Told::GivenUp);
+                    reached[window].1 += usize::from(has_heard);
                 }
                 None if !is_done => refused.push(format!("{name}: {:?}", call.told)),
                 None => {}

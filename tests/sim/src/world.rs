@@ -32,6 +32,9 @@ const TREES: [&str; WINDOWS] = ["tree-0", "tree-1", "tree-1/nested"];
 /// The window whose tree lies in another one.
 pub(crate) const INNER: usize = 2;
 
+/// More than a client ever makes: the calls of one that begins anew have names of their own.
+const CALLS_OF_A_CLIENT: usize = 1_000;
+
 /// The program of another version: it is looked at, and never run.
 const PROGRAM: &str = "baton";
 
@@ -60,8 +63,10 @@ pub(crate) struct World {
     pub(crate) now: Duration,
     processes: Vec<Process>,
     next_pid: u32,
-    /// When a window that has ended is started again.
-    again: Vec<(Duration, usize)>,
+    /// When a window or a client that has ended is started again.
+    again: Vec<(Duration, Kind)>,
+    /// How often each client was started.
+    n_client_starts: [usize; CLIENTS],
     pub(crate) oracle: Oracle,
 }
 
@@ -74,6 +79,7 @@ impl World {
             processes: Vec::new(),
             next_pid: 100,
             again: Vec::new(),
+            n_client_starts: [0; CLIENTS],
             oracle: Oracle::default(),
         };
         baton_election::keeper::witness::tell(|window, term| {
@@ -83,11 +89,24 @@ impl World {
         for window in 0..WINDOWS {
             world.start_window(window);
         }
-        for number in 0..CLIENTS {
-            let trees = std::array::from_fn(|window| world.tree(window));
-            world.start(Kind::Client(number), |home| client::run(home, trees, number));
-        }
+        (0..CLIENTS).for_each(|number| world.start_client(number));
         world
+    }
+
+    fn start_client(&mut self, number: usize) {
+        let trees = std::array::from_fn(|window| self.tree(window));
+        let first_call = CALLS_OF_A_CLIENT * self.n_client_starts[number];
+        self.n_client_starts[number] += 1;
+        self.start(Kind::Client(number), |home| client::run(home, trees, number, first_call));
+    }
+
+    /// Ends a client in the middle of what it does; it begins anew later.
+    pub(crate) fn restart_client(&mut self, number: usize, pause: Duration) {
+        for pid in self.pids(Kind::Client(number)) {
+            self.kill(pid);
+            self.oracle.on_client_ends(number);
+            self.again.push((self.now + pause, Kind::Client(number)));
+        }
     }
 
     /// The state folder.
@@ -200,8 +219,17 @@ impl World {
         told.iter().for_each(|answered| self.oracle.on_answered(self.now, answered));
         let (due, later) = std::mem::take(&mut self.again).into_iter().partition(|(at, _)| *at <= self.now);
         self.again = later;
-        let due: Vec<(Duration, usize)> = due;
-        due.into_iter().for_each(|(_, window)| self.start_window(window));
+        let due: Vec<(Duration, Kind)> = due;
+        for (_, kind) in due {
+            match kind {
+                Kind::Window(window) => self.start_window(window),
+                Kind::Client(number) => {
+                    self.tell(&format!("client c{number} begins anew"));
+                    self.start_client(number);
+                }
+                Kind::Coordinator | Kind::User | Kind::Stranger => {}
+            }
+        }
     }
 
     /// Takes processes off that have ended by themselves.
@@ -221,7 +249,7 @@ impl World {
             match kind {
                 Kind::Window(window) => {
                     self.oracle.on_window_ends(self.now, window);
-                    self.again.push((self.now + Duration::from_millis(100), window));
+                    self.again.push((self.now + Duration::from_millis(100), kind));
                 }
                 Kind::Coordinator => self.oracle.on_coordinator_suffers(self.now, false),
                 Kind::Client(_) | Kind::User | Kind::Stranger => {}
@@ -255,7 +283,7 @@ impl World {
     pub(crate) fn kill_window(&mut self, window: usize, pause: Duration) {
         for pid in self.pids(Kind::Window(window)) {
             self.kill(pid);
-            self.again.push((self.now + pause, window));
+            self.again.push((self.now + pause, Kind::Window(window)));
         }
     }
 

@@ -73,6 +73,8 @@ pub struct Configurations {
     pub inputs: Vec<(usize, Value)>,
     /// What was left out, and why.
     pub notes: Vec<String>,
+    /// The first file that cannot be read, when others can: a name that none of them has may be in it.
+    broken: Option<Fault>,
     /// The folders that the indices mean.
     folders: Vec<Folder>,
 }
@@ -364,7 +366,8 @@ impl Workspace {
         match problems.into_iter().next() {
             Some(problem) if n_read == 0 => Err(problem),
             Some(problem) => {
-                all.notes.push(problem.message);
+                all.notes.push(problem.message.clone());
+                all.broken = Some(problem);
                 Ok(all)
             }
             None if n_read == 0 => Err(self.no_launch_file()),
@@ -640,10 +643,11 @@ fn unknown_configuration(all: &Configurations, name: &str) -> Fault {
         Kind::UnknownConfiguration,
         format!("launch.json has no configuration {:?}.", shorten(name)),
     );
-    match names::closest(name, &names) {
-        Some(closest) => error.hint(format!("Did you mean {closest:?}?")).detail("candidates", names),
-        None if names.is_empty() => error.hint(format!("It has none at all. Example: {EXAMPLE}")),
-        None => error.hint("Use one of the candidates.").detail("candidates", names),
+    match (names::closest(name, &names), &all.broken) {
+        (Some(closest), _) => error.hint(format!("Did you mean {closest:?}?")).detail("candidates", names),
+        (None, Some(broken)) => broken.clone(),
+        (None, None) if names.is_empty() => error.hint(format!("It has none at all. Example: {EXAMPLE}")),
+        (None, None) => error.hint("Use one of the candidates.").detail("candidates", names),
     }
 }
 

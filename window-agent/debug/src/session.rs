@@ -155,13 +155,6 @@ impl Purpose {
     }
 }
 
-/// Where the `launch` or `attach` request stands.
-#[derive(Debug, PartialEq, Eq)]
-enum Started {
-    NotYet,
-    Yes,
-}
-
 /// One debug session.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -178,7 +171,8 @@ pub(crate) struct Session {
     last_seq: i64,
     pending: BTreeMap<i64, Purpose>,
     capabilities: Map<String, Value>,
-    started: Started,
+    /// When the `launch` or `attach` request was answered.
+    started: Option<Instant>,
     initialized: bool,
     /// Answers that are awaited before `configurationDone`.
     n_configuring: usize,
@@ -245,7 +239,7 @@ impl Session {
             last_seq: 0,
             pending: BTreeMap::new(),
             capabilities: Map::new(),
-            started: Started::NotYet,
+            started: None,
             initialized: false,
             n_configuring: 0,
             wanted: wanted.lines,
@@ -383,7 +377,7 @@ impl Session {
 
     /// Whether the adapter said that the program runs.
     pub(crate) fn is_started(&self) -> bool {
-        self.started == Started::Yes
+        self.started.is_some()
     }
 
     /// Whether it ever stopped.
@@ -440,7 +434,7 @@ impl Session {
             Purpose::Start if response.success => self.on_started(now),
             Purpose::Start => self.end(Ending::NotStarted(response.error_text())),
             Purpose::Breakpoints { ids, ticket } => self.on_breakpoints_answer(response, &ids, ticket),
-            Purpose::ConfigurationDone if !response.success && self.started == Started::NotYet => {
+            Purpose::ConfigurationDone if !response.success && self.started.is_none() => {
                 // The cause can be in the answer to the start request, which comes a little later.
                 let symptom = Ending::NotStarted(response.error_text());
                 self.deadline = Some((now + START_ERROR_GRACE, symptom));

@@ -204,11 +204,24 @@ async fn a_missing_or_broken_launch_json_is_told() {
         ],
         "a",
         expect![[r#"
-            Configurations { configurations: [(1, {"name": String("a")})], compounds: [], inputs: [], notes: ["ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object."], folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
+            Configurations { configurations: [(1, {"name": String("a")})], compounds: [], inputs: [], notes: ["ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object."], broken: Some(Fault { kind: LaunchJsonBroken, message: "ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object.", hint: Some("Correct it; comments and trailing commas are fine."), details: {"column": Number(2), "line": Number(1)} }), folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
             ("{\"name\":\"a\"}", [], [])
         "#]],
     )
     .await;
+    // The name may be in the file that cannot be read.
+    let broken = &[
+        ("app/.vscode/launch.json", "{"),
+        ("lib/.vscode/launch.json", r#"{"configurations": [{"name": "Serve"}]}"#),
+    ];
+    check_launch(broken, "bill", expect![[r#"
+        Configurations { configurations: [(1, {"name": String("Serve")})], compounds: [], inputs: [], notes: ["ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object."], broken: Some(Fault { kind: LaunchJsonBroken, message: "ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object.", hint: Some("Correct it; comments and trailing commas are fine."), details: {"column": Number(2), "line": Number(1)} }), folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
+        launch_json_broken: ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object. Correct it; comments and trailing commas are fine. {"column": Number(2), "line": Number(1)}
+    "#]]).await;
+    check_launch(broken, "serve", expect![[r#"
+        Configurations { configurations: [(1, {"name": String("Serve")})], compounds: [], inputs: [], notes: ["ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object."], broken: Some(Fault { kind: LaunchJsonBroken, message: "ROOT/app/.vscode/launch.json is broken: line 1, column 2: Unterminated object.", hint: Some("Correct it; comments and trailing commas are fine."), details: {"column": Number(2), "line": Number(1)} }), folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
+        unknown_configuration: launch.json has no configuration "serve". Did you mean "Serve"? {"candidates": Array [String("Serve")]}
+    "#]]).await;
 }
 
 #[tokio::test]
@@ -228,19 +241,19 @@ async fn a_configuration_is_chosen_and_resolved() {
         ("app/.env", "A=1\nB=2\n"),
     ];
     check_launch(files, "Run", expect![[r#"
-        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], inputs: [], notes: [], folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
+        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], inputs: [], notes: [], broken: None, folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
         ("{\"env\":{\"A\":\"1\",\"B\":\"mine\"},\"name\":\"Run\",\"program\":\"ROOT/app/main.py\",\"python\":\"/py\",\"request\":\"launch\",\"type\":\"debugpy\"}", ["preLaunchTask \"build\" was not run: tasks.json has no task `build`."], [])
     "#]]).await;
     check_launch(files, "run", expect![[r#"
-        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], inputs: [], notes: [], folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
+        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], inputs: [], notes: [], broken: None, folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
         unknown_configuration: launch.json has no configuration "run". Did you mean "Run"? {"candidates": Array [String("Run"), String("File")]}
     "#]]).await;
     check_launch(files, "File", expect![[r#"
-        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], inputs: [], notes: [], folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
+        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], inputs: [], notes: [], broken: None, folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
         unresolved_variable: ${file} in `program` means the file open in the editor, and this window has none. Name the file to debug, or use a configuration with a fixed `program`. {}
     "#]]).await;
     check_launch(files, "Both", expect![[r#"
-        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], inputs: [], notes: [], folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
+        Configurations { configurations: [(0, {"env": Object {"B": String("mine")}, "envFile": String("${workspaceFolder}/.env"), "name": String("Run"), "preLaunchTask": String("build"), "program": String("${workspaceFolder}/main.py"), "python": String("${config:python.defaultInterpreterPath}"), "request": String("launch"), "type": String("debugpy")}), (0, {"name": String("File"), "program": String("${file}")})], compounds: [(0, {"configurations": Array [String("Run"), Object {"folder": String("app"), "name": String("File")}], "name": String("Both")})], inputs: [], notes: [], broken: None, folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
         compound: "Both" is a compound, a group of configurations. Start its parts one by one: Run, File (app). {"candidates": Array [String("Run"), String("File (app)")]}
     "#]]).await;
     let twice = &[
@@ -248,11 +261,11 @@ async fn a_configuration_is_chosen_and_resolved() {
         ("lib/.vscode/launch.json", r#"{"configurations": [{"name": "a", "cwd": "${workspaceFolder}"}]}"#),
     ];
     check_launch(twice, "a", expect![[r#"
-        Configurations { configurations: [(0, {"name": String("a")}), (1, {"cwd": String("${workspaceFolder}"), "name": String("a")})], compounds: [], inputs: [], notes: [], folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
+        Configurations { configurations: [(0, {"name": String("a")}), (1, {"cwd": String("${workspaceFolder}"), "name": String("a")})], compounds: [], inputs: [], notes: [], broken: None, folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
         ambiguous_configuration: Several folders have a configuration "a". Use one of the candidates as configuration_name. {"candidates": Array [String("a (app)"), String("a (lib)")]}
     "#]]).await;
     check_launch(twice, "a (lib)", expect![[r#"
-        Configurations { configurations: [(0, {"name": String("a")}), (1, {"cwd": String("${workspaceFolder}"), "name": String("a")})], compounds: [], inputs: [], notes: [], folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
+        Configurations { configurations: [(0, {"name": String("a")}), (1, {"cwd": String("${workspaceFolder}"), "name": String("a")})], compounds: [], inputs: [], notes: [], broken: None, folders: [Folder { name: "app", path: "ROOT/app" }, Folder { name: "lib", path: "ROOT/lib" }] }
         ("{\"cwd\":\"ROOT/lib\",\"name\":\"a\"}", [], [])
     "#]]).await;
 }

@@ -98,6 +98,9 @@ pub struct Adapter {
     pub(crate) exit_code_sign: Option<String>,
     /// It prints that only when it is told to disconnect.
     pub(crate) exit_code_on_disconnect: bool,
+    /// It keeps what a program prints until it has answered the start, and tells the end of one that is quicker before
+    /// both.
+    pub(crate) keeps_early_output: bool,
     /// What a program printed can come after `terminated`.
     pub(crate) late_output: bool,
     /// It answers after `terminated`, and reads what a program printed in one loop with what it is asked: what was

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::{Output, Phase, Purpose, Session, Started, Ticket};
+use super::{Output, Phase, Purpose, Session, Ticket};
 use crate::breakpoints::triggers::{self, Able, WantedOfKind};
 use crate::breakpoints::{Binding, Wanted};
 use crate::dap::Response;
@@ -38,7 +38,10 @@ impl Session {
     }
 
     pub(super) fn on_started(&mut self, now: Instant) {
-        self.started = Started::Yes;
+        self.started = Some(now);
+        if self.terminated {
+            self.awaits_early_output(now);
+        }
         if let Some(thread_id) = self.pause_wanted.take() {
             self.on_pause(now, thread_id);
         }

@@ -14,6 +14,10 @@ use super::{End, Ending, Output, Phase, Purpose, Session, StartKind};
 const EXIT_CODE_GRACE: Duration = Duration::from_millis(150);
 /// How long the end of a terminal may come after that of the program in it.
 const TERMINAL_GRACE: Duration = Duration::from_millis(500);
+/// How long the answer to the start may come after the end of a program.
+const START_ANSWER_GRACE: Duration = Duration::from_millis(500);
+/// How long what a program printed before that answer may come after it.
+const EARLY_OUTPUT_GRACE: Duration = Duration::from_millis(100);
 /// How long an adapter may take to end the program when asked to.
 const STOP_GRACE: Duration = Duration::from_millis(700);
 
@@ -47,9 +51,20 @@ impl Session {
         } else if may_exit_code_come {
             self.terminated = true;
             self.deadline = Some((now + EXIT_CODE_GRACE, Ending::Plain));
-        } else {
+        } else if !self.awaits_early_output(now) {
             self.end(Ending::Plain);
         }
+    }
+
+    /// Holds an end back that came before what the adapter kept until it had answered the start.
+    pub(super) fn awaits_early_output(&mut self, now: Instant) -> bool {
+        let end = self.started.map_or(now + START_ANSWER_GRACE, |at| at + EARLY_OUTPUT_GRACE);
+        let awaits = self.adapter.keeps_early_output && now < end;
+        if awaits {
+            self.terminated = true;
+            self.deadline = Some((end, Ending::Plain));
+        }
+        awaits
     }
 
     /// An `exited` that comes says it better; some never send one.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::capture::{self, Capture, Step};
 use super::plan::SessionPlan;
-use super::{OVERTAKEN_GRACE, Output, Phase, Purpose, Session, Started};
+use super::{OVERTAKEN_GRACE, Output, Phase, Purpose, Session};
 use crate::breakpoints::triggers::CRASH_ID;
 use crate::dap::Response;
 use crate::dap::body::{self, Going, Stopped, read};
@@ -239,7 +239,7 @@ impl Session {
     }
 
     pub(super) fn on_pause(&mut self, now: Instant, thread_id: i64) {
-        if self.started == Started::NotYet {
+        if self.started.is_none() {
             self.pause_wanted = Some(thread_id);
             return;
         }

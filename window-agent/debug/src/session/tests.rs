@@ -162,6 +162,7 @@ fn debugpy_from_launch_to_end() {
         "continue 1",
         "ok 10",
         "event continued",
+        "after 100",
         r#"event exited {"exitCode": 3}"#,
         "event terminated",
         "event stopped",
@@ -197,6 +198,7 @@ fn debugpy_from_launch_to_end() {
             ok 10
                 Resumed { thread_id: None }
             event continued
+            after 100
             event exited {"exitCode": 3}
             event terminated
                 11 disconnect {"restart":false,"terminateDebuggee":true}
@@ -239,7 +241,48 @@ fn other_orders_of_the_handshake() {
     // Without debugging there may be no configuration at all.
     check(
         true,
-        &[INITIALIZE, "ok 2", r#"event exited {"exitCode": 0}"#, "event terminated"],
+        &[INITIALIZE, "ok 2", "after 100", r#"event exited {"exitCode": 0}"#, "event terminated"],
+        expect![[r#"
+                1 initialize
+            ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+                2 launch {"program":"a.py"}
+            ok 2
+            after 100
+            event exited {"exitCode": 0}
+            event terminated
+                3 disconnect {"restart":false,"terminateDebuggee":true}
+                ENDED Some(0) plain
+        "#]],
+    );
+}
+
+/// debugpy keeps what a program prints until it has answered the launch.
+#[test]
+fn a_program_that_ends_before_its_start_is_answered_is_heard() {
+    const PRINTED: &str = r#"event output {"category": "stdout", "output": "bill: 14\n"}"#;
+    const EXITED: &str = r#"event exited {"exitCode": 0}"#;
+    check(
+        true,
+        &[INITIALIZE, EXITED, "event terminated", "after 400", "ok 2", "after 90", PRINTED, "after 10"],
+        expect![[r#"
+                1 initialize
+            ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+                2 launch {"program":"a.py"}
+            event exited {"exitCode": 0}
+            event terminated
+            after 400
+            ok 2
+            after 90
+            event output {"category": "stdout", "output": "bill: 14\n"}
+                Printed(Stdout, "bill: 14\n")
+            after 10
+                3 disconnect {"restart":false,"terminateDebuggee":true}
+                ENDED Some(0) plain
+        "#]],
+    );
+    check(
+        true,
+        &[INITIALIZE, "ok 2", EXITED, "event terminated", PRINTED, "after 100"],
         expect![[r#"
             1 initialize
         ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
@@ -247,6 +290,25 @@ fn other_orders_of_the_handshake() {
         ok 2
         event exited {"exitCode": 0}
         event terminated
+        event output {"category": "stdout", "output": "bill: 14\n"}
+            Printed(Stdout, "bill: 14\n")
+        after 100
+            3 disconnect {"restart":false,"terminateDebuggee":true}
+            ENDED Some(0) plain
+    "#]],
+    );
+    // No answer comes.
+    check(
+        true,
+        &[INITIALIZE, EXITED, "event terminated", "after 499", "after 1"],
+        expect![[r#"
+            1 initialize
+        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
+            2 launch {"program":"a.py"}
+        event exited {"exitCode": 0}
+        event terminated
+        after 499
+        after 1
             3 disconnect {"restart":false,"terminateDebuggee":true}
             ENDED Some(0) plain
     "#]],
@@ -756,8 +818,8 @@ fn a_program_that_a_signal_ended_has_no_code_of_0() {
     let crash = r#"event stopped {"reason": "signal", "threadId": 1}"#;
     let end = [r#"event exited {"exitCode": 0}"#, "event terminated"];
     // gdb does not name the signal; asked for its number, it tells it.
-    let lines =
-        [crash, r#"ok 8 {"result": "11"}"#, r#"ok 7 {"stackFrames": []}"#, "continue 1", end[0], end[1]];
+    let look = [crash, r#"ok 8 {"result": "11"}"#, r#"ok 7 {"stackFrames": []}"#];
+    let lines = [look[0], look[1], look[2], "continue 1", "after 100", end[0], end[1]];
     let (_, text) = play(&handshake, &lines);
     assert!(text.contains("evaluate") && text.contains("ENDED None plain (SIGSEGV)"), "{text}");
 }
