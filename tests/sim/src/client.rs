@@ -305,14 +305,12 @@ impl Client {
     async fn cancel(&mut self, call: &str) -> Told {
         let params = json!({ "requestId": call });
         let message = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
-        match &mut self.bridge {
-            Some(bridge) if bridge.say(&message).await.is_some() => Told::GivenUp,
-            Some(_) => Told::Lost,
-            None => {
-                self.sender = None;
-                Told::GivenUp
-            }
-        }
+        let Some(bridge) = &mut self.bridge else {
+            self.sender = None;
+            return Told::GivenUp;
+        };
+        let is_said = bridge.say(&message).await.is_some();
+        if is_said { Told::GivenUp } else { Told::Lost }
     }
 
     fn request(&self, path: &str, message: &Value) -> Option<Request<Full<Bytes>>> {

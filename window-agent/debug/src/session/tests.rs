@@ -256,65 +256,6 @@ fn other_orders_of_the_handshake() {
     );
 }
 
-/// debugpy keeps what a program prints until it has answered the launch.
-#[test]
-fn a_program_that_ends_before_its_start_is_answered_is_heard() {
-    const PRINTED: &str = r#"event output {"category": "stdout", "output": "bill: 14\n"}"#;
-    const EXITED: &str = r#"event exited {"exitCode": 0}"#;
-    check(
-        true,
-        &[INITIALIZE, EXITED, "event terminated", "after 400", "ok 2", "after 90", PRINTED, "after 10"],
-        expect![[r#"
-                1 initialize
-            ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
-                2 launch {"program":"a.py"}
-            event exited {"exitCode": 0}
-            event terminated
-            after 400
-            ok 2
-            after 90
-            event output {"category": "stdout", "output": "bill: 14\n"}
-                Printed(Stdout, "bill: 14\n")
-            after 10
-                3 disconnect {"restart":false,"terminateDebuggee":true}
-                ENDED Some(0) plain
-        "#]],
-    );
-    check(
-        true,
-        &[INITIALIZE, "ok 2", EXITED, "event terminated", PRINTED, "after 100"],
-        expect![[r#"
-            1 initialize
-        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
-            2 launch {"program":"a.py"}
-        ok 2
-        event exited {"exitCode": 0}
-        event terminated
-        event output {"category": "stdout", "output": "bill: 14\n"}
-            Printed(Stdout, "bill: 14\n")
-        after 100
-            3 disconnect {"restart":false,"terminateDebuggee":true}
-            ENDED Some(0) plain
-    "#]],
-    );
-    // No answer comes.
-    check(
-        true,
-        &[INITIALIZE, EXITED, "event terminated", "after 499", "after 1"],
-        expect![[r#"
-            1 initialize
-        ok 1 {"supportsConfigurationDoneRequest": true, "supportsExc
-            2 launch {"program":"a.py"}
-        event exited {"exitCode": 0}
-        event terminated
-        after 499
-        after 1
-            3 disconnect {"restart":false,"terminateDebuggee":true}
-            ENDED Some(0) plain
-    "#]],
-    );
-}
-
 #[test]
 fn starts_that_fail_tell_the_real_cause() {
     check(
