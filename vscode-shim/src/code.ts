@@ -23,6 +23,10 @@ import {
 
 /** VS Code reads a file that changed on disk within this time, or it does not watch it. */
 const RELOAD_MS = 2_000;
+/** What a person typed is heard here within this time, or it is not what an edit was refused for. */
+const TYPED_MS = 1_000;
+/** How often an edit is made when VS Code refuses it, because a person types. */
+const MAX_TRIES = 3;
 /** Results whose objects later commands may need. */
 const MAX_KEPT = 20;
 /** Deeper than any answer. */
@@ -78,7 +82,7 @@ export class EditorLanguages implements vscode.Disposable {
         });
         await Promise.allSettled(extensions.map((extension) => extension.activate()));
         const isAsOnDisk = () => hashOf(document.getText().replace(/\r\n?/g, '\n')) === hash;
-        const is_current = document.isDirty || isAsOnDisk() || (await changed(document, isAsOnDisk));
+        const is_current = await changed(() => document.isDirty || isAsOnDisk(), RELOAD_MS);
         const unsaved = vscode.workspace.textDocuments.filter((open) => open.isDirty && isOnDisk(open.uri));
         if (!is_current) {
             unsaved.push(document);
@@ -150,31 +154,36 @@ function clock(): number {
     return Math.round(performance.now());
 }
 
-/** Waits for a change that makes it so; false when none came. */
-function changed(document: vscode.TextDocument, isSo: () => boolean): Promise<boolean> {
+/** Waits until it is so, as it may be after a change of a text; false when it never was. */
+function changed(isSo: () => boolean, limitMs: number): Promise<boolean> {
     return new Promise((resolve) => {
         const end = (is: boolean) => {
             watch.dispose();
             clearTimeout(timer);
             resolve(is);
         };
-        const timer = setTimeout(() => end(isSo()), RELOAD_MS);
-        const watch = vscode.workspace.onDidChangeTextDocument((event) => {
-            if (event.document === document && (document.isDirty || isSo())) {
+        const timer = setTimeout(() => end(isSo()), limitMs);
+        const watch = vscode.workspace.onDidChangeTextDocument(() => {
+            if (isSo()) {
                 end(true);
             }
         });
+        if (isSo()) {
+            end(true);
+        }
     });
 }
 
 /** All of it, or nothing; files without unsaved changes are saved, so that the disk holds what VS Code shows. */
-async function apply({ files, operations = [] }: CodeEdits): Promise<CodeApplied> {
+async function apply({ files, operations = [] }: CodeEdits, triesLeft = MAX_TRIES): Promise<CodeApplied> {
     const saved: string[] = [];
+    const texts: { document: vscode.TextDocument; version: number }[] = [];
     for (const { path, hash } of files) {
         const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path));
         if (hashOf(document.getText()) !== hash) {
             return { changed: path };
         }
+        texts.push({ document, version: document.version });
         if (!document.isDirty) {
             saved.push(path);
         }
@@ -202,7 +211,12 @@ async function apply({ files, operations = [] }: CodeEdits): Promise<CodeApplied
         );
     }
     if (!(await vscode.workspace.applyEdit(all))) {
-        return { failure: 'VS Code refused the edit' };
+        // Texts are edited all or not at all. The likeliest reason: the window had a newer text than the extension
+        // host, so the hash fitted what is no longer there.
+        const isNewer = () => texts.some(({ document, version }) => document.version !== version);
+        return operations.length === 0 && triesLeft > 1 && (await changed(isNewer, TYPED_MS))
+            ? apply({ files }, triesLeft - 1)
+            : { failure: 'VS Code refused the edit' };
     }
     const results = await Promise.all(saved.map((path) => save(nameAfter(path, operations))));
     const unsaved = saved.filter((_, index) => !results[index]);

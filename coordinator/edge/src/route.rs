@@ -236,7 +236,8 @@ fn is_awaited(roster: &Roster, text: &str) -> bool {
     roster.awaiting.as_ref().is_some_and(|(id, _)| id.as_str() == text)
 }
 
-fn unknown(roster: &Roster, unresolved: Unresolved) -> ToolFailure {
+/// What a client hears when a text names no window, or several.
+pub(crate) fn unknown(roster: &Roster, unresolved: Unresolved) -> ToolFailure {
     match unresolved {
         Unresolved::Unknown { text } => ToolFailure {
             code: "unknown_window",

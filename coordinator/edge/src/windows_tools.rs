@@ -17,7 +17,7 @@ use tracing::info;
 
 use super::Edge;
 use super::heard::heard;
-use super::route::{Pin, shown};
+use super::route::{self, Pin, shown};
 
 /// Name of the toolset.
 pub(crate) const TOOLSET: &str = "windows";
@@ -265,12 +265,6 @@ fn refused(target: &WindowRef, why: &str) -> ToolFailure {
 }
 
 fn unresolved_failure(roster: &Roster, unresolved: Unresolved) -> ToolFailure {
-    let (code, candidates) = match &unresolved {
-        Unresolved::Unknown { .. } => {
-            ("unknown_window", roster.windows.values().take(10).map(|window| window.to_ref()).collect())
-        }
-        Unresolved::Ambiguous { candidates, .. } => ("ambiguous_window", candidates.clone()),
-    };
     let hint = "Call list_windows, and use the ID of one window.".to_owned();
-    ToolFailure { code, message: format!("{unresolved}."), hint, candidates }
+    ToolFailure { hint, ..route::unknown(roster, unresolved) }
 }

@@ -3,7 +3,8 @@
 
 use std::process::Command;
 
-/// As many as a minute beside the windows' tests allows.
+/// As many as a minute beside the windows' tests allows; the other tests take others, as a world's folder is named after
+/// its seed.
 const SEEDS: &str = "60";
 
 /// What the simulation prints with these arguments, and whether nothing is broken.
@@ -23,14 +24,14 @@ fn nothing_is_broken_in_any_world() {
 
 #[test]
 fn a_world_is_the_same_each_time() {
-    let (is_fine, told) = simulate(&["--seed", "7"]);
+    let (is_fine, told) = simulate(&["--seed", "62"]);
     assert!(is_fine && told.contains(" calls, "), "{told}");
-    assert_eq!(told, simulate(&["--seed", "7"]).1);
+    assert_eq!(told, simulate(&["--seed", "62"]).1);
 }
 
 /// The checks do see what they are for.
 #[test]
 fn a_fault_in_the_product_is_found() {
-    let (is_fine, told) = simulate(&["--seed", "1", "--plant", "no-term"]);
+    let (is_fine, told) = simulate(&["--seed", "61", "--plant", "no-term"]);
     assert!(!is_fine && told.contains("BROKEN"), "{told}");
 }
