@@ -22,8 +22,6 @@ pub enum Plant {
     ToldUnrun,
     /// The term of a call is not told to its window.
     NoTerm,
-    /// A window runs whatever it is given.
-    NoFence,
     /// A call that waits for a window waits for ever.
     HeldForEver,
     /// Sessions of clients end with their coordinator.

@@ -122,6 +122,9 @@ pub struct Register {
     /// True when the user stopped this window (R5): it stays off over a restart of the coordinator.
     #[serde(default)]
     pub stopped: bool,
+    /// Another window has been live since then: that this one is stopped is no reason for nobody to be live.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub live_since: bool,
     /// Running MCP debug sessions.
     #[serde(default)]
     pub debug_sessions: Vec<DebugSession>,

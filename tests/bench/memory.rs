@@ -119,6 +119,7 @@ async fn register(
         held_term: None,
         fenced: false,
         stopped: false,
+        live_since: false,
         debug_sessions: vec![],
         focused_ms_ago: None,
         client_epoch: 0,

@@ -52,6 +52,8 @@ pub struct Membership {
     told: Option<Notice>,
     /// The user stopped this window (R5).
     is_stopped: bool,
+    /// Another window has been live since, so that this one's stop is no reason for nobody to be.
+    live_since: bool,
     /// The user ended the coordinator; it is not for this agent to start another.
     is_down: bool,
     /// The user restarts this window (R7).
@@ -122,6 +124,7 @@ impl Membership {
             told_port: None,
             told: None,
             is_stopped: false,
+            live_since: false,
             is_down: false,
             restart: CancellationToken::new(),
             suspect: None,
@@ -250,6 +253,7 @@ impl Membership {
             held_term: claim.held,
             fenced: claim.held.is_some() && claim.is_fenced,
             stopped: self.is_stopped,
+            live_since: self.live_since,
             debug_sessions: debug_sessions(&self.window.debugger.sessions()),
             focused_ms_ago: self.pulse.is_focused().then_some(0),
             client_epoch: self.client_epoch,
@@ -335,8 +339,9 @@ impl Membership {
     async fn on_notice(&mut self, notice: Notice) -> Option<Ended> {
         debug!(?notice, "notice");
         match &notice {
-            Notice::State { state, term, why, awaited, .. } => {
+            Notice::State { state, term, live, why, awaited } => {
                 self.apply_state(*state, *term, *awaited);
+                self.live_since |= self.is_stopped && live.is_some();
                 if self.told.as_ref() != Some(&notice) {
                     info!(?state, term = term.map(|term| term.to_string()), %why, "where this window stands");
                     self.reporter.send(Report::State(serde_json::to_value(&notice).unwrap_or(Value::Null)));
@@ -346,7 +351,7 @@ impl Membership {
             Notice::AutoStart { auto_start } => self.window.set_auto_start(*auto_start),
             Notice::Settings { settings } => self.window.take_settings(settings),
             Notice::Stop => {
-                self.is_stopped = true;
+                (self.is_stopped, self.live_since) = (true, false);
                 // Not here: the engine may be busy.
                 let window = self.window.clone();
                 tokio::spawn(async move { window.debugger.interrupt_waits().await });
@@ -371,6 +376,7 @@ impl Membership {
         // Off although it may start by itself: the user stopped it. An agent that was started again hears it so, and
         // tells the next coordinator.
         self.is_stopped = state == WindowState::Off && (self.is_stopped || self.window.auto_start());
+        self.live_since &= self.is_stopped;
     }
 
     /// Tells the coordinator that this agent ends; calls are closed already.

@@ -1,21 +1,22 @@
 //! One coordinator per user: the OS lock, the port, the discovery file.
 //!
-//! **Invariant:** lock before port; the lock file is never deleted.
+//! **Invariant:** lock before port; the lock file is never deleted. It holds the generation of whoever had it last: when
+//! all else is lost, that tells of the loss.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use baton_link::home::{DEFAULT_PORT, Home};
 use baton_link::net::{self, TcpListener};
 use baton_link::process::{own_id, own_start_time};
 use baton_proto::discovery::Discovery;
-use baton_proto::ids::InstanceId;
+use baton_proto::ids::{InstanceId, MAX_GENERATION};
 use baton_proto::start::Waiting;
 use baton_proto::{PROTOCOL, PROTOCOL_MIN};
 use tokio::time::{Instant, sleep};
@@ -25,6 +26,10 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// A coordinator that was just killed lets go of its lock a moment later.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
+
+/// What a generation takes in the lock file, with the end of its line: always the same, so that a later one replaces an
+/// earlier one whole.
+const GENERATION_LEN: usize = 16;
 
 /// Last port that a first start tries.
 const LAST_PORT: u16 = 7816;
@@ -39,6 +44,8 @@ pub struct Lock {
     path: PathBuf,
     /// A successor has it; we hold it too, and write nothing any more.
     is_passed_on: AtomicBool,
+    /// What the file holds.
+    generation: AtomicU64,
 }
 
 /// Why the lock was not taken.
@@ -113,7 +120,7 @@ impl Lock {
                 Err(fs4::TryLockError::WouldBlock) => return Err(LockError::Held),
                 Err(fs4::TryLockError::Error(error)) => return Err(io_error(error)),
             }
-            let lock = Self { file, path: path.clone(), is_passed_on: AtomicBool::new(false) };
+            let lock = Self::new(file, path.clone());
             if lock.is_intact() {
                 return Ok(lock);
             }
@@ -123,11 +130,37 @@ impl Lock {
 
     /// The lock of a predecessor, which holds the same open file until it ends.
     pub fn adopt(home: &Home, file: OwnedFd) -> Result<Self, LockError> {
-        let lock = Self { file: file.into(), path: home.lock_path(), is_passed_on: AtomicBool::new(false) };
+        let lock = Self::new(file.into(), home.lock_path());
         if lock.is_intact() {
             return Ok(lock);
         }
         Err(LockError::Io { path: lock.path, source: io::ErrorKind::NotFound.into() })
+    }
+
+    fn new(file: File, path: PathBuf) -> Self {
+        let mut noted = [0; GENERATION_LEN];
+        let n_read = file.read_at(&mut noted, 0).unwrap_or(0);
+        let noted =
+            noted.get(..n_read).and_then(|noted| std::str::from_utf8(noted).ok()?.trim().parse().ok());
+        // One beyond belief was written by nobody.
+        let generation = noted.filter(|generation| *generation < MAX_GENERATION).unwrap_or(0);
+        Self { file, path, is_passed_on: AtomicBool::new(false), generation: AtomicU64::new(generation) }
+    }
+
+    /// The generation of whoever had the lock last; 0 when none is known.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Notes our own generation, in place, as a full disk allows it. What cannot be noted is in `state.json` alone.
+    pub fn note_generation(&self, generation: u64) {
+        if generation == self.generation() || self.is_passed_on.load(Ordering::Relaxed) {
+            return;
+        }
+        let text = format!("{generation:0width$}\n", width = GENERATION_LEN - 1);
+        if self.file.write_all_at(text.as_bytes(), 0).is_ok() {
+            self.generation.store(generation, Ordering::Relaxed);
+        }
     }
 
     /// Leaves the lock to a successor that has adopted it: nothing is written under ours any more.

@@ -108,7 +108,7 @@ pub struct Evidence {
     pub is_written: bool,
     /// See [`State::generation`].
     pub known: u64,
-    /// The generation in `discovery.json`; 0 without one.
+    /// The generation in `discovery.json`, or in the lock file when that is higher; 0 without any.
     pub discovered: u64,
     /// See [`State::unsure`].
     pub unsure: bool,
@@ -168,6 +168,11 @@ impl StateFile {
         Self { home: home.clone(), lock, found, memory, is_written }
     }
 
+    /// The generation that the lock file knew when this coordinator had written none yet.
+    pub fn locked(&self) -> u64 {
+        self.lock.generation()
+    }
+
     /// What was there when this was loaded.
     pub fn found(&self) -> Found {
         self.found
@@ -215,7 +220,10 @@ impl StateFile {
             return Err(io::Error::other("the lock file is gone"));
         }
         let bytes = serde_json::to_vec_pretty(memory)?;
-        self.home.replace("state.json", &bytes)?;
+        let written = self.home.replace("state.json", &bytes);
+        // Afterwards: who dies in between has left a file that is as good as it says.
+        self.lock.note_generation(memory.generation);
+        written?;
         self.is_written.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -292,6 +300,23 @@ mod tests {
         state.look();
         state.update(|_| {}).unwrap();
         assert_eq!(home.read_state::<State>().unwrap().unwrap().generation, 7);
+    }
+
+    #[tokio::test]
+    async fn the_lock_file_tells_of_a_generation_that_is_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let state = open(&home).await;
+        assert_eq!(state.locked(), 0);
+        state.update(|state| state.generation = 1_893_456_010_348).unwrap();
+        state.update(|state| state.generation = 1_893_456_010_349).unwrap();
+        drop(state);
+        std::fs::remove_file(home.state_path()).unwrap();
+        assert_eq!(open(&home).await.locked(), 1_893_456_010_349);
+        for broken in ["", "18934", "no number of all\n", "9999999999999999\n"] {
+            std::fs::write(home.lock_path(), broken).unwrap();
+            assert!(open(&home).await.locked() < 100_000, "{broken}");
+        }
     }
 
     #[tokio::test]

@@ -179,6 +179,8 @@ struct Past {
     is_trusted: bool,
     /// The window that was live has ended; nobody is awaited.
     has_died: bool,
+    /// A window is stopped, and nobody has been live since, as far as it knows: that may be why nobody is (R5).
+    was_stopped: bool,
 }
 
 impl Election {
@@ -195,6 +197,7 @@ impl Election {
             known: start.known,
             is_trusted: start.is_trusted,
             has_died: start.previous.is_some() && start.previous_is_dead,
+            was_stopped: false,
         };
         Self {
             instance: start.instance,
@@ -338,6 +341,7 @@ impl Election {
         self.admit(id, &register)?;
         let (held, is_fenced) = (register.held_term, register.fenced);
         let highest = register.highest_term.max(held);
+        let is_reason = register.stopped && !register.live_since;
         let known = self.seats.get(id);
         let departed = self.departed.remove(id);
         let was_known = known.is_some() || departed.is_some();
@@ -360,6 +364,7 @@ impl Election {
         let seat = Seat::new(now, id, register, (stopped, auto_start), known, last);
         self.seats.insert(id.clone(), seat);
         self.is_dirty = true;
+        self.past.was_stopped |= is_reason;
         self.notice_lost_state(now, highest);
         self.learn_term(id, highest);
         let returned_run =

@@ -9,7 +9,7 @@ thread_local! {
 }
 
 /// All of them, by the names that a person types.
-pub const ALL: [(&str, Plant); 17] = [
+pub const ALL: [(&str, Plant); 16] = [
     ("outer-tree", Plant::OuterTree),
     ("no-lease", Plant::NoLease),
     ("same-generation", Plant::SameGeneration),
@@ -18,7 +18,6 @@ pub const ALL: [(&str, Plant); 17] = [
     ("sent-again", Plant::SentAgain),
     ("told-unrun", Plant::ToldUnrun),
     ("no-term", Plant::NoTerm),
-    ("no-fence", Plant::NoFence),
     ("held-for-ever", Plant::HeldForEver),
     ("sessions-end", Plant::SessionsEnd),
     ("no-successor", Plant::NoSuccessor),

@@ -24,6 +24,8 @@ pub(crate) struct Window {
     pub(crate) incarnation: u64,
     pub(crate) fence: Fence,
     pub(crate) is_stopped: bool,
+    /// Another has been live since.
+    pub(crate) live_since: bool,
     pub(crate) wishes: Wishes,
     /// What it held when it registered.
     pub(crate) claimed: Option<Term>,
@@ -84,6 +86,7 @@ impl Window {
             incarnation: 0,
             fence: Fence::default(),
             is_stopped: false,
+            live_since: false,
             wishes: Wishes { was_taken: false, auto_start, stopped: false },
             claimed: None,
             seq: 0,
@@ -100,6 +103,7 @@ impl Window {
             _ => self.fence.handle_revocation(awaited),
         }
         self.is_stopped = state == WindowState::Off && (self.is_stopped || self.auto_start);
+        self.live_since &= self.is_stopped;
     }
 }
 
@@ -114,7 +118,7 @@ impl World {
         let it = &mut self.windows[window];
         it.is_open = true;
         it.incarnation += 1;
-        (it.fence, it.is_stopped, it.claimed) = (Fence::default(), false, None);
+        (it.fence, it.is_stopped, it.live_since, it.claimed) = (Fence::default(), false, false, None);
         (it.seq, it.link) = (0, Link::None);
     }
 
@@ -166,6 +170,7 @@ impl World {
             held_term: claim.held,
             fenced: claim.held.is_some() && claim.is_fenced,
             stopped: it.is_stopped,
+            live_since: it.live_since,
             debug_sessions: sessions(setup, window),
             focused_ms_ago: is_focused.then_some(0),
             client_epoch: 0,
@@ -240,10 +245,15 @@ impl World {
         };
         let Some(notice) = notices.pop_front() else { return };
         match notice {
-            Notice::State { state, term, awaited, .. } => {
-                self.windows[window].apply_state(setup, state, term, awaited);
+            Notice::State { state, term, awaited, live, .. } => {
+                let it = &mut self.windows[window];
+                it.apply_state(setup, state, term, awaited);
+                it.live_since |= it.is_stopped && live.is_some();
             }
-            Notice::Stop => self.windows[window].is_stopped = true,
+            Notice::Stop => {
+                let it = &mut self.windows[window];
+                (it.is_stopped, it.live_since) = (true, false);
+            }
             Notice::AutoStart { auto_start } => self.windows[window].auto_start = auto_start,
             Notice::Restart | Notice::Superseded => self.close(setup, window),
             _ => {}

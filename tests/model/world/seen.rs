@@ -34,7 +34,8 @@ impl Hash for World {
         }
         for window in &self.windows {
             (window.is_open, window.is_stalled, window.auto_start, window.incarnation).hash(state);
-            (window.is_stopped, window.wishes, window.claimed, window.fence.view(now)).hash(state);
+            (window.is_stopped, window.live_since, window.wishes, window.claimed, window.fence.view(now))
+                .hash(state);
             window.late.as_ref().map(|(number, late)| (number, late.held_term, late.incarnation)).hash(state);
             window.link.number().hash(state);
             match &window.link {

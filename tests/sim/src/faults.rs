@@ -27,6 +27,8 @@ enum Target {
     Number(usize),
     /// The one that is live then.
     Live,
+    /// So many after it.
+    AfterLive(usize),
 }
 
 /// Something that goes wrong, or that the user does.
@@ -172,7 +174,7 @@ impl Dice {
     fn story(&mut self) -> Vec<(Duration, Fault)> {
         let kill = |lost: &[&'static str]| Fault::KillCoordinator { lost: lost.to_vec() };
         let stop = Fault::Order { window: Target::Live, verb: Verb::Stop };
-        match self.below(18) {
+        match self.below(20) {
             // What the port is now has to be known to everybody.
             6 => vec![
                 (Duration::ZERO, Fault::ChangePort(self.one_of(&PORTS))),
@@ -208,6 +210,8 @@ impl Dice {
                 (Duration::ZERO, Fault::SetClock(self.one_of(&CLOCKS[..3]))),
                 (self.time(0, 500), kill(&["state.json", "discovery.json"])),
             ],
+            9 => self.silent_successor(&[]),
+            10 => self.silent_successor(&["state.json", "discovery.json"]),
             // Nobody can say any more in which tree it begins.
             8 => vec![
                 (Duration::ZERO, Fault::MoveTree(self.time(3_000, 12_000))),
@@ -218,6 +222,19 @@ impl Dice {
             ],
             _ => vec![(Duration::ZERO, self.fault())],
         }
+    }
+
+    /// A coordinator ends while nobody can tell the next one who was live, but for a window that has just started.
+    fn silent_successor(&mut self, lost: &[&'static str]) -> Vec<(Duration, Fault)> {
+        let mut held = |after: usize| {
+            let time = self.time(1_500, 3_000);
+            (Duration::ZERO, Fault::HoldWindow { window: Target::AfterLive(after), time })
+        };
+        let (live, other) = (held(0), held(1));
+        let (at, pause) = (self.time(0, 300), self.time(100, 700));
+        let new = Fault::KillWindow { window: Target::AfterLive(2), pause };
+        let killed = Fault::KillCoordinator { lost: lost.to_vec() };
+        vec![live, other, (at, new), (at + self.time(0, 100), killed)]
     }
 }
 
@@ -287,6 +304,9 @@ impl Faults {
         for pid in world.pids(kind) {
             world.tell(&format!("{what} (process {pid}) is stopped for {} ms", time.as_millis()));
             world.stop(pid);
+            if let Kind::Window(window) = kind {
+                world.oracle.on_window_silent(world.now, world.now + time, window);
+            }
             self.stopped.push((world.now + time, pid));
         }
     }
@@ -310,6 +330,7 @@ impl Faults {
         let number = |world: &World, window: Target| match window {
             Target::Number(number) => number,
             Target::Live => world.oracle.live_window().unwrap_or(0),
+            Target::AfterLive(n) => world.oracle.live_window().map_or(0, |live| (live + n) % WINDOWS),
         };
         match fault {
             Fault::KillCoordinator { lost } => {
@@ -353,7 +374,7 @@ impl Faults {
                 let window = number(world, window);
                 world.tell(&format!("what w{window} sends and is sent is held for {} ms", time.as_millis()));
                 world.pids(Kind::Window(window)).into_iter().for_each(|pid| sim::hold(pid, world.now + time));
-                world.oracle.on_window_suffers(world.now + time, window);
+                world.oracle.on_window_silent(world.now, world.now + time, window);
             }
             Fault::HoldClient { client, time } => {
                 world.tell(&format!("what c{client} sends and is sent is held for {} ms", time.as_millis()));

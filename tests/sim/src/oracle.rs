@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use baton_link::sim::Event;
-use baton_proto::control::FENCE_MS;
+use baton_proto::control::{FENCE_MS, HEARTBEAT_MS, LEASE_MS};
 use baton_proto::ids::Term;
 
 use crate::client::{Answered, Told, is_bound, remembers};
@@ -18,6 +18,9 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(45);
 const FENCED_AFTER: Duration = Duration::from_millis(FENCE_MS + 200);
 /// A change of place may have its reason so long before: a window that was stopped is waited for, an order travels.
 const REASON_WITHIN: Duration = Duration::from_secs(20);
+/// A window that says nothing for less than this keeps its place, whatever happens to coordinators: a lease, without a
+/// heartbeat and the time in which what was held up arrives.
+const MISSED_AFTER: Duration = Duration::from_millis(LEASE_MS - HEARTBEAT_MS - 500);
 /// What a coordinator knows is in its file after so long.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(1_200);
 /// In the last of the quiet time every call must have what it wants.
@@ -53,6 +56,8 @@ pub(crate) struct Oracle {
     live: Option<Live>,
     /// When something last happened to a window that is a reason to give its place away.
     suffered: BTreeMap<String, Duration>,
+    /// From when until when nothing of a window was heard, the last time.
+    silent: BTreeMap<String, (Duration, Duration)>,
     /// When a process of a window last started.
     started: BTreeMap<String, Duration>,
     /// When a window was last seen at work.
@@ -99,7 +104,21 @@ impl Oracle {
 
     /// Something happens to a window that may cost it its place.
     pub(crate) fn on_window_suffers(&mut self, now: Duration, window: usize) {
-        self.suffered.insert(format!("w{window}"), now);
+        let at = self.suffered.entry(format!("w{window}")).or_default();
+        *at = now.max(*at);
+    }
+
+    /// Nothing of a window is heard from then until then.
+    pub(crate) fn on_window_silent(&mut self, from: Duration, until: Duration, window: usize) {
+        let heartbeat = Duration::from_millis(HEARTBEAT_MS);
+        let silent = self.silent.entry(format!("w{window}")).or_insert((from, until));
+        // Between two silences one heartbeat at least.
+        let is_one = from < silent.1 + heartbeat;
+        *silent = if is_one { (silent.0, silent.1.max(until)) } else { (from, until) };
+        let (since, until) = *silent;
+        if until.saturating_sub(since) > MISSED_AFTER {
+            self.on_window_suffers(until, window);
+        }
     }
 
     /// A client has ended: nobody waits for what it asked, and whoever begins in its place has heard nothing.

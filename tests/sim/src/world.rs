@@ -293,9 +293,6 @@ impl World {
         let process = self.processes.iter_mut().find(|process| process.pid == pid);
         if let Some(process) = process.filter(|process| process.stopped_at.is_none()) {
             process.stopped_at = Some(now);
-            if let Kind::Window(window) = process.kind {
-                self.oracle.on_window_suffers(now, window);
-            }
         }
     }
 
@@ -306,9 +303,6 @@ impl World {
         sim::enter(pid);
         process.runtime.block_on(tokio::time::advance(self.now - since));
         sim::enter(0);
-        if let Kind::Window(window) = process.kind {
-            self.oracle.on_window_suffers(self.now, window);
-        }
         self.tell(&format!("process {pid} goes on"));
     }
 

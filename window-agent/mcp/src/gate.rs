@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use baton_link::plant::{self, Plant};
 use baton_proto::discovery::Token;
 use baton_proto::edge::{PIN_HEADER, REFUSED_ENDING, REFUSED_HEADER, TERM_HEADER};
 use baton_proto::ids::Term;
@@ -91,7 +90,6 @@ impl Gate {
             };
             return match self.window.admit(term) {
                 Ok(()) => self.enter(),
-                Err(_) if plant::has(Plant::NoFence) => self.enter(),
                 Err(refusal) => {
                     info!(%term, why = refusal.header_value(), "refused a call");
                     Verdict::Refused(unrun(refusal.header_value()))

@@ -40,6 +40,7 @@ pub(super) fn begin(
     let discovered = home.discovery().map_or(0, |discovery| discovery.generation);
     // One beyond belief was written by nobody.
     let discovered = Some(discovered).filter(|generation| *generation < MAX_GENERATION).unwrap_or(0);
+    let discovered = discovered.max(state.locked());
     let known = before.generation;
     let generation = match plant::has(Plant::SameGeneration) {
         true => 1,

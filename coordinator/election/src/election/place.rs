@@ -186,6 +186,7 @@ impl Election {
         let seat = self.seats.get_mut(id).ok_or(Refused::NotRegistered)?;
         if !seat.stopped {
             seat.stopped = true;
+            self.past.was_stopped = true;
             self.is_dirty = true;
             self.outputs.push_back(Output::Notify(id.clone(), Notice::Stop));
         }
@@ -261,7 +262,9 @@ impl Election {
             }
             // Nobody knows who was live, but somebody was stopped: as far as anybody can tell, that is why (R5).
             Place::Unclear { .. }
-                if !self.past.is_trusted && self.seats.values().any(|seat| seat.stopped) =>
+                if !self.past.is_trusted
+                    && self.past.was_stopped
+                    && self.seats.values().any(|seat| seat.stopped) =>
             {
                 self.vacate();
             }

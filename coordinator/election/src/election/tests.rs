@@ -39,6 +39,7 @@ struct Agent {
     held_term: Option<Term>,
     fenced: bool,
     stopped: bool,
+    live_since: bool,
     focused: bool,
     sessions: Vec<DebugSession>,
     /// Sends heartbeats while it is registered.
@@ -99,7 +100,7 @@ impl World {
         agent.incarnation += 1;
         (agent.held_term, agent.highest_term, agent.seq) = (None, None, 0);
         agent.sessions.clear();
-        agent.stopped = false;
+        (agent.stopped, agent.live_since) = (false, false);
         self.register(window)
     }
 
@@ -137,6 +138,7 @@ impl World {
             held_term: agent.held_term,
             fenced: agent.fenced,
             stopped: agent.stopped,
+            live_since: agent.live_since,
             debug_sessions: agent.sessions.clone(),
             focused_ms_ago: agent.focused.then_some(0),
             client_epoch: 0,
@@ -318,12 +320,13 @@ impl World {
             Output::Notify(window, notice) => {
                 let Some(agent) = self.agents.get_mut(&window) else { return };
                 match &notice {
-                    Notice::State { state, term, awaited, .. } => {
+                    Notice::State { state, term, awaited, live, .. } => {
                         agent.held_term = if *awaited { agent.held_term } else { *term };
                         agent.highest_term = agent.highest_term.max(*term);
                         agent.stopped &= *state == WindowState::Off;
+                        agent.live_since = agent.stopped && (agent.live_since || live.is_some());
                     }
-                    Notice::Stop => agent.stopped = true,
+                    Notice::Stop => (agent.stopped, agent.live_since) = (true, false),
                     Notice::AutoStart { auto_start } => agent.auto_start = *auto_start,
                     _ => {}
                 }

@@ -40,6 +40,7 @@ fn registration(name: &str, kind: WindowKind) -> Register {
         held_term: None,
         fenced: false,
         stopped: false,
+        live_since: false,
         debug_sessions: Vec::new(),
         focused_ms_ago: None,
         client_epoch: 0,

@@ -106,6 +106,23 @@ fn a_stop_outlasts_a_lost_file() {
     world.register("b").register("a").pass(60_000).expect("a=off b=standby");
 }
 
+/// Found by the simulation (seed 902).
+#[test]
+fn a_stop_is_no_reason_when_another_window_was_live_since() {
+    // Stopped before the other one was live, or while it is.
+    for was_live in [true, false] {
+        let mut world = World::new();
+        world.open("a").open("b").open("c");
+        if was_live {
+            world.stop("a").take("b");
+        } else {
+            world.take("b").stop("a");
+        }
+        world.kill("b").restart_coordinator(lost).register("a").register("c").pass(60_000);
+        world.expect("a=off c=live:2.1");
+    }
+}
+
 #[test]
 fn an_old_file_is_not_believed_when_an_agent_was_with_a_later_coordinator() {
     let mut world = World::new();
