@@ -6,3 +6,11 @@ use tokio::task::{JoinError, spawn_blocking};
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     spawn_blocking(work).await
 }
+
+/// The same; a panic in the work goes on here. `None` when the runtime ends.
+pub async fn finish<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    match spawn_blocking(work).await {
+        Ok(done) => Some(done),
+        Err(error) => error.try_into_panic().map_or(None, |panic| std::panic::resume_unwind(panic)),
+    }
+}

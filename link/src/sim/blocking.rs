@@ -6,3 +6,8 @@ use std::convert::Infallible;
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Infallible> {
     Ok(work())
 }
+
+/// Does the work and gives what it came to.
+pub async fn finish<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    Some(work())
+}

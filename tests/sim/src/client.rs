@@ -44,6 +44,8 @@ pub(crate) enum Told {
         window: String,
         /// Whether the answer says that it is this one now.
         is_told: bool,
+        /// What became of a program.
+        program: Program,
     },
     /// It may have run.
     Unknown,
@@ -57,11 +59,24 @@ pub(crate) enum Told {
     GivenUp,
 }
 
+/// What a client was told of a program that it debugs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// Nothing: the call was not about one.
+    None,
+    /// It stands, or runs, in this session.
+    There(String),
+    /// It has ended.
+    Over,
+    /// The window does not do what was asked.
+    Failed(String),
+}
+
 /// Something that a client or the user did, or was told.
 #[derive(Clone, Debug)]
 pub(crate) enum Answered {
-    /// It sends a call; `bound`: to that window; `acts`: of a tool that changes something.
-    Sent { call: String, bound: Option<usize>, acts: bool },
+    /// It sends a call; `bound`: to that window; `acts`: of a tool that changes something; `session`: about that program.
+    Sent { call: String, bound: Option<usize>, acts: bool, session: Option<String> },
     /// It has an answer.
     Told { call: String, told: Told },
     /// The coordinator has carried out an order of the user.
@@ -112,10 +127,13 @@ const WAYS: [(Way, bool); CLIENTS] = [
     (Way::StdioIn(1), true),
     (Way::Stdio, false),
     (Way::StdioIn(INNER), false),
+    (Way::Url, false),
 ];
 
 /// The client that stands in the tree that lies in another one.
-pub(crate) const INNER_CLIENT: usize = CLIENTS - 1;
+pub(crate) const INNER_CLIENT: usize = 5;
+/// The client that debugs programs.
+const DEBUGGING_CLIENT: usize = 6;
 
 /// Whether `baton stdio` remembers what a client heard; of others the coordinator does.
 pub(crate) fn remembers(client: usize) -> bool {
@@ -137,6 +155,20 @@ struct Client {
     session: Option<String>,
     sender: Option<SendRequest<Full<Bytes>>>,
     bridge: Option<Bridge>,
+    /// The program that it debugs, and in which window.
+    program: Option<(String, usize)>,
+    /// It can do no more with its program than end it.
+    has_enough: bool,
+}
+
+/// What is called.
+struct Wanted {
+    tool: &'static str,
+    arguments: Value,
+    /// In that window alone.
+    bound: Option<usize>,
+    /// For how long it takes its time, where that is known.
+    slow: u64,
 }
 
 /// `baton stdio`, as its client sees it.
@@ -186,6 +218,8 @@ pub(crate) async fn run(home: PathBuf, trees: [PathBuf; WINDOWS], number: usize,
         session: None,
         sender: None,
         bridge: None,
+        program: None,
+        has_enough: false,
     };
     let mut n_calls = first_call;
     loop {
@@ -195,21 +229,18 @@ pub(crate) async fn run(home: PathBuf, trees: [PathBuf; WINDOWS], number: usize,
             continue;
         }
         let call = format!("c{number}-{n_calls}");
-        let bound = match way {
-            Way::UrlOfWindow => Some(n_calls % WINDOWS),
-            Way::StdioIn(window) => Some(window),
-            Way::Url | Way::Stdio => None,
-        };
+        let wanted = client.wanted(&call, n_calls);
         n_calls += 1;
-        let slow = if sim::dice() % 3 == 0 { sim::dice() % SLOW_MS } else { 0 };
-        note(Answered::Sent { call: call.clone(), bound, acts: slow == 0 });
+        let (slow, session) = (wanted.slow, client.program.clone().map(|(session, _)| session));
+        note(Answered::Sent { call: call.clone(), bound: wanted.bound, acts: slow == 0, session });
         // A person may think better of it.
         let is_given_up = slow > 0 && sim::dice() % 4 == 0;
         let patience = if is_given_up { Duration::from_millis(slow / 2) } else { Duration::MAX };
-        let told = match timeout(patience, client.call(&call, bound, slow)).await {
+        let told = match timeout(patience, client.call(&call, wanted)).await {
             Ok(told) => told,
             Err(_) => client.cancel(&call).await,
         };
+        client.hear(&told);
         if told == Told::Lost {
             client.sender = None;
             client.bridge = None;
@@ -220,6 +251,54 @@ pub(crate) async fn run(home: PathBuf, trees: [PathBuf; WINDOWS], number: usize,
 }
 
 impl Client {
+    /// What it calls next.
+    fn wanted(&self, call: &str, n_calls: usize) -> Wanted {
+        if self.number == DEBUGGING_CLIENT {
+            return self.wanted_of_program(call);
+        }
+        let bound = match self.way {
+            Way::UrlOfWindow => Some(n_calls % WINDOWS),
+            Way::StdioIn(window) => Some(window),
+            Way::Url | Way::Stdio => None,
+        };
+        let slow = if sim::dice() % 3 == 0 { sim::dice() % SLOW_MS } else { 0 };
+        // One that only reads, or one that changes something.
+        let tool = if slow > 0 { "lcp_get_outline" } else { "set_breakpoint" };
+        Wanted { tool, arguments: json!({ "call": call, "ms": slow }), bound, slow }
+    }
+
+    fn wanted_of_program(&self, call: &str) -> Wanted {
+        let Some((session, window)) = &self.program else {
+            let arguments = json!({ "call": call, "configuration_name": "program" });
+            return Wanted { tool: "start_debugging", arguments, bound: None, slow: 0 };
+        };
+        let mut arguments = json!({ "call": call, "session_id": session });
+        let tool = if self.has_enough || sim::dice() % 6 == 0 {
+            "stop_debugging"
+        } else {
+            arguments["thread_id"] = json!(1);
+            "continue_debugging"
+        };
+        Wanted { tool, arguments, bound: Some(*window), slow: 0 }
+    }
+
+    /// What an answer means for what it does next.
+    fn hear(&mut self, told: &Told) {
+        let number_of = |window: &str| window.strip_prefix('w')?.parse().ok();
+        match told {
+            Told::Done { window, program: Program::There(session), .. } => {
+                self.program = number_of(window).map(|window| (session.clone(), window));
+                self.has_enough = false;
+            }
+            // Where the window is no longer live, a program can still be ended.
+            Told::Unrun(why) if why == "not_live" => self.has_enough = true,
+            Told::Done { program: Program::Failed(why), .. } if !is_gone(why) => self.has_enough = true,
+            Told::Unrun(why) if !is_gone(why) => {}
+            // Whatever became of it, it is forgotten.
+            _ => (self.program, self.has_enough) = (None, false),
+        }
+    }
+
     /// Has what a call takes.
     async fn get_ready(&mut self, home: &Home, trees: &[PathBuf; WINDOWS]) -> Option<()> {
         match self.way {
@@ -263,10 +342,9 @@ impl Client {
         Some(())
     }
 
-    async fn call(&mut self, call: &str, bound: Option<usize>, slow: u64) -> Told {
-        // One that only reads, or one that changes something.
-        let tool = if slow > 0 { "lcp_get_outline" } else { "set_breakpoint" };
-        let mut params = json!({ "name": tool, "arguments": { "call": call, "ms": slow } });
+    async fn call(&mut self, call: &str, wanted: Wanted) -> Told {
+        let Wanted { tool, arguments, bound, .. } = wanted;
+        let mut params = json!({ "name": tool, "arguments": arguments });
         if !self.is_of_sessions {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": STATELESS,
@@ -279,7 +357,8 @@ impl Client {
             let Some(said) = bridge.ask(&message).await else { return Told::Lost };
             return self.told("stdio", &said);
         }
-        let path = bound.map_or("/mcp".to_owned(), |window| format!("/mcp/windows/w{window}"));
+        let window = bound.filter(|_| self.way == Way::UrlOfWindow);
+        let path = window.map_or("/mcp".to_owned(), |window| format!("/mcp/windows/w{window}"));
         let Some(mut request) = self.request(&path, &message) else { return Told::Lost };
         let headers = request.headers_mut();
         let mut insert =
@@ -370,9 +449,27 @@ impl Client {
             (Some(true), Some("outcome_unknown"), _) => Told::Unknown,
             (Some(true), Some(code), _) => Told::Unrun(code.to_owned()),
             (_, None, Some(window)) => {
-                Told::Done { window: window.to_owned(), is_told: content["notice"].is_string() }
+                let is_told = content["notice"].is_string();
+                Told::Done { window: window.to_owned(), is_told, program: program_of(content) }
             }
             _ => Told::Unrun(format!("{status} {message}")),
         }
+    }
+}
+
+/// Whether there is no such program, by that code.
+pub(crate) fn is_gone(why: &str) -> bool {
+    why == "no_such_session" || why == "session_ended"
+}
+
+/// What an answer tells of a program.
+fn program_of(content: &Value) -> Program {
+    let session = content["stop_event_data"]["session_id"].as_str().or(content["session_id"].as_str());
+    match (content["failed"].as_str(), session, content["status"].as_str()) {
+        (Some(why), ..) => Program::Failed(why.to_owned()),
+        // It ended by itself, or the client ended it.
+        (None, Some(_), Some("completed" | "success")) => Program::Over,
+        (None, Some(session), _) => Program::There(session.to_owned()),
+        (None, None, _) => Program::None,
     }
 }

@@ -7,7 +7,7 @@ use baton_link::sim::Event;
 use baton_proto::control::{FENCE_MS, HEARTBEAT_MS, LEASE_MS};
 use baton_proto::ids::Term;
 
-use crate::client::{Answered, Told, is_bound, remembers};
+use crate::client::{Answered, Program, Told, is_bound, is_gone, remembers};
 use crate::faults::QUIET;
 use crate::parts::Verb;
 use crate::world::{CLIENTS, WINDOWS};
@@ -33,6 +33,8 @@ struct Call {
     bound: Option<usize>,
     /// Its tool changes something.
     acts: bool,
+    /// It is about this program.
+    session: Option<String>,
     ran: Vec<(Duration, String)>,
     told: Option<Told>,
 }
@@ -52,6 +54,8 @@ pub(crate) struct Oracle {
     /// What was broken, and when.
     pub(crate) broken: Vec<(Duration, String)>,
     calls: BTreeMap<String, Call>,
+    /// The window of each program that was started, and when its start was called.
+    programs: BTreeMap<String, (String, Duration)>,
     granted: BTreeMap<Term, (Duration, String)>,
     live: Option<Live>,
     /// When something last happened to a window that is a reason to give its place away.
@@ -266,8 +270,9 @@ impl Oracle {
     /// A client did something or was told something.
     pub(crate) fn on_answered(&mut self, now: Duration, answered: &Answered) {
         match answered {
-            Answered::Sent { call, bound, acts } => {
-                let sent = Call { sent_at: now, bound: *bound, acts: *acts, ..Call::default() };
+            Answered::Sent { call, bound, acts, session } => {
+                let (bound, acts, session) = (*bound, *acts, session.clone());
+                let sent = Call { sent_at: now, bound, acts, session, ..Call::default() };
                 self.calls.insert(call.clone(), sent);
             }
             Answered::Told { call, told } => self.on_told(now, call, told),
@@ -283,8 +288,9 @@ impl Oracle {
         let Some(known) = self.calls.get_mut(call) else { return };
         known.told = Some(told.clone());
         let (n_runs, waited) = (known.ran.len(), now.saturating_sub(known.sent_at));
+        self.check_program(now, call, told);
         match told {
-            Told::Done { window, is_told } => {
+            Told::Done { window, is_told, .. } => {
                 self.check_heard(now, call, window, *is_told);
                 let by = self.calls[call].ran.first().map(|(_, by)| by.clone());
                 if by.as_ref() != Some(window) {
@@ -312,10 +318,31 @@ impl Oracle {
         }
     }
 
+    /// A program lives as long as its window, or until its end was told.
+    fn check_program(&mut self, now: Duration, call: &str, told: &Told) {
+        let (session, sent_at) = (self.calls[call].session.clone(), self.calls[call].sent_at);
+        let why = match (&session, told) {
+            (None, Told::Done { window, program: Program::There(session), .. }) => {
+                self.programs.insert(session.clone(), (window.clone(), sent_at));
+                return;
+            }
+            (Some(_), Told::Done { program: Program::Failed(why), .. } | Told::Unrun(why)) => why,
+            _ => return,
+        };
+        let program = session.and_then(|session| self.programs.get(&session)).filter(|_| is_gone(why));
+        let Some((window, began)) = program.cloned() else { return };
+        if self.suffered.get(&window).is_none_or(|at| *at < began) {
+            self.violate(
+                now,
+                format!("{call} is told {why}, and nothing happened to its program in {window}"),
+            );
+        }
+    }
+
     /// An answer of another window than the one before says so.
     fn check_heard(&mut self, now: Duration, call: &str, window: &str, is_told: bool) {
         let client = client_of(call);
-        if is_bound(client) {
+        if is_bound(client) || self.calls[call].bound.is_some() {
             return;
         }
         // The coordinator of before answered; the one of now knows nothing of it.
@@ -371,6 +398,8 @@ impl Oracle {
             let is_off = matches!(&call.told, Some(Told::Unrun(why)) if why == "window_off");
             served[client] += usize::from(is_done || (is_off && call.bound.is_some()));
             match call.bound {
+                // Its window is another one after each start.
+                Some(_) if !is_bound(client) => {}
                 Some(window) => {
                     reached[window].0 += usize::from(is_done || is_off);
                     let has_heard = call.told.as_ref().is_some_and(|told| *told != Told::GivenUp);

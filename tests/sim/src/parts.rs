@@ -2,11 +2,12 @@
 
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use baton_agent_base::workspace::Workspace;
+use baton_agent_debug::adapters::shelf::Shelf;
 use baton_agent_debug::{Debugger, DebuggerOptions};
 use baton_agent_mcp::listening::Listening;
 use baton_agent_mcp::{Access, Server};
@@ -67,8 +68,10 @@ pub(crate) async fn window(home: PathBuf, folder: PathBuf, number: usize) {
     let Ok(home) = Home::open(home) else { return };
     let Ok(secret) = home.secret() else { return };
     let (tokens, token) = watch::channel(secret.window_token(&id, None));
+    let shelf = Shelf { config: home.path().parent().map(adapters), ..Shelf::default() };
+    let options = DebuggerOptions { folders: vec![folder.clone()], shelf, ..DebuggerOptions::default() };
     let Ok(workspace) = Workspace::open(&[folder]) else { return };
-    let debugger = Debugger::spawn(DebuggerOptions::default());
+    let debugger = Debugger::spawn(options);
     let window = Arc::new(Window::new(id.clone(), id.to_string(), WindowKind::Headless, workspace, debugger));
     let closing = CancellationToken::new();
     let server = Server::new(window.clone(), token, Access::Coordinator, closing.clone());
@@ -129,6 +132,11 @@ pub(crate) async fn set_hold(home: PathBuf, ms: u64) {
     if connection.change_settings(&change).await.is_ok() {
         client::note(Answered::Set);
     }
+}
+
+/// Where a world keeps what is known of its debug adapter.
+pub(crate) fn adapters(folder: &Path) -> PathBuf {
+    folder.join("adapters.json")
 }
 
 /// `w0`, `w1` ...

@@ -25,7 +25,7 @@ pub(crate) const STEP: Duration = Duration::from_millis(2);
 /// Windows of a world.
 pub(crate) const WINDOWS: usize = 3;
 /// Clients of a world, see [`client`].
-pub(crate) const CLIENTS: usize = 6;
+pub(crate) const CLIENTS: usize = 7;
 
 /// The folder of each window, a tree of its own: the last one lies in the one before.
 const TREES: [&str; WINDOWS] = ["tree-0", "tree-1", "tree-1/nested"];
@@ -34,6 +34,16 @@ pub(crate) const INNER: usize = 2;
 
 /// More than a client ever makes: the calls of one that begins anew have names of their own.
 const CALLS_OF_A_CLIENT: usize = 1_000;
+
+/// The adapter for the programs of a world; what stands for its own program is never run.
+const ADAPTERS: &str = r#"{"adapters": [{
+    "name": "scripted", "types": ["scripted"], "languages": ["Script"], "extensions": ["scripted"],
+    "commands": [["/bin/sh"]], "transport": "stdio", "tells_exit_code": true, "stop_on_entry": {}
+}]}"#;
+/// What there is to debug in each tree.
+const LAUNCH: &str = r#"{"version": "0.2.0", "configurations": [
+    {"type": "scripted", "request": "launch", "name": "program", "program": "${workspaceFolder}/main.scripted"}
+]}"#;
 
 /// The program of another version: it is looked at, and never run.
 const PROGRAM: &str = "baton";
@@ -387,8 +397,12 @@ pub(crate) fn folder(seed: u64) -> std::io::Result<PathBuf> {
     }
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join(PROGRAM), "")?;
-    for tree in TREES {
-        std::fs::create_dir_all(folder.join(tree).join(".git"))?;
+    std::fs::write(parts::adapters(&folder), ADAPTERS)?;
+    for tree in TREES.map(|tree| folder.join(tree)) {
+        std::fs::create_dir_all(tree.join(".git"))?;
+        std::fs::create_dir_all(tree.join(".vscode"))?;
+        std::fs::write(tree.join(".vscode/launch.json"), LAUNCH)?;
+        std::fs::write(tree.join("main.scripted"), "one line\n")?;
     }
     Ok(folder)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use baton_link::blocking;
 use serde_json::Value;
 
 use crate::fault::{Fault, Kind};
@@ -751,11 +752,8 @@ const LOOK_FIRST: &str = "Check before you repeat it.";
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(Fault::new(Kind::ShuttingDown, "The window is closing.").hint(LOOK_FIRST)),
-    }
+    let is_closing = || Err(Fault::new(Kind::ShuttingDown, "The window is closing.").hint(LOOK_FIRST));
+    blocking::finish(work).await.unwrap_or_else(is_closing)
 }
 
 #[cfg(test)]

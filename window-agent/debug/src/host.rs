@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::inbox::{FromHost, Inbox};
 use self::reach::{Host, Plan, Reach};
-use baton_agent_base::process;
 
-pub(crate) mod direct;
+#[cfg_attr(sim, path = "host/sim/direct.rs")]
+mod direct;
 mod end;
 pub(crate) mod inbox;
 pub(crate) mod inspector;
@@ -39,8 +39,7 @@ pub(crate) async fn run(plan: Plan, mark: Option<String>, over: CancellationToke
         }
     }
     if let Some(mark) = mark {
-        // Reads a file of every process of the machine.
-        let _ = tokio::task::spawn_blocking(move || process::kill_marked(&mark)).await;
+        direct::sweep(mark).await;
     }
     inbox.tell(FromHost::Gone).await;
 }

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use baton_link::blocking;
 use baton_proto::shim::{EditorBreakpoint, EditorSession};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -348,7 +349,7 @@ impl Debugger {
         {
             // Looks at every process of the machine.
             let mark = format!("{session}-");
-            let look = tokio::task::spawn_blocking(move || process::waits_for_input(&mark));
+            let look = blocking::run(move || process::waits_for_input(&mark));
             *waits_for_input = look.await.unwrap_or(false);
         }
         waited
@@ -360,7 +361,7 @@ impl Debugger {
         look: impl FnOnce(&DebuggerOptions) -> Result<T, DebugError> + Send + 'static,
     ) -> Result<T, DebugError> {
         let options = Arc::clone(&self.options);
-        let looked = tokio::task::spawn_blocking(move || look(&options)).await;
+        let looked = blocking::run(move || look(&options)).await;
         looked.unwrap_or(Err(DebugError::ShuttingDown))
     }
 

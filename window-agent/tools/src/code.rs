@@ -27,6 +27,7 @@ use baton_agent_code::edits;
 use baton_agent_code::navigate::Direction;
 use baton_agent_code::plan::Plan;
 use baton_agent_code::references::Wanted;
+use baton_link::blocking;
 use serde_json::{Value, json};
 
 /// How long a call may take unless it says otherwise.
@@ -124,13 +125,8 @@ async fn read_symbol(window: &Window, view: &View, arguments: Object) -> Result<
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(Fault::new(Kind::Interrupted, "The window is closing.")),
-        },
-    }
+    let is_closing = || Err(Fault::new(Kind::Interrupted, "The window is closing."));
+    blocking::finish(work).await.unwrap_or_else(is_closing)
 }
 
 async fn find_references(window: &Window, view: &View, arguments: Object) -> Result<Rendered, Fault> {

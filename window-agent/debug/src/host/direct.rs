@@ -1,8 +1,10 @@
-//! Runs the adapter of a session, or connects to one, and hands messages over.
+//! Runs the adapter of a session, or connects to one, and hands messages over. A simulation (`--cfg sim`) has one of its
+//! own.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use baton_link::blocking;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr};
 use tokio_util::sync::CancellationToken;
@@ -93,6 +95,12 @@ pub(super) async fn run_spawned(
     let message = format!("{} is not installed in {}", plan.session.adapter.name, tried.join(" nor in "));
     let hint = plan.install_hint.clone();
     inbox.tell(FromHost::Failed(DebugError::AdapterMissing { message, hint })).await;
+}
+
+/// Ends what the programs of a session have left behind.
+pub(super) async fn sweep(mark: String) {
+    // Reads a file of every process of the machine.
+    let _ = blocking::run(move || process::kill_marked(&mark)).await;
 }
 
 /// How a child's conversation ended.
