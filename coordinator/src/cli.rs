@@ -3,6 +3,7 @@
 //! Scripts depend on names, output and exit codes; `docs/commands.md` is the contract.
 
 mod adapters;
+mod cache;
 mod command;
 mod config;
 mod doctor;
@@ -93,6 +94,8 @@ enum Verb {
     Logs(logs::LogsOptions),
     /// Write one file with everything that helps to find out what is wrong
     Report(report::ReportOptions),
+    /// Show what Baton keeps on this machine, and remove what nothing needs
+    Cache(cache::CacheOptions),
     /// List, install, and check debug adapters
     Adapters(adapters::AdaptersOptions),
     /// List, install, and check language servers
@@ -181,6 +184,7 @@ async fn run(verb: Verb) -> Done {
         Verb::Doctor(JsonOption { json }) => doctor::run(json).await,
         Verb::Logs(options) => logs::run(options).await,
         Verb::Report(options) => report::run(options).await,
+        Verb::Cache(options) => cache::run(options),
         Verb::Adapters(options) => adapters::run("adapters", options).await,
         Verb::Servers(options) => adapters::run("servers", options).await,
         Verb::HoldPort => Ok(()),

@@ -36,6 +36,8 @@ pub enum Plant {
     Untold,
     /// A client whose own window cannot be called is answered by the live one.
     Stray,
+    /// A call about a program goes to the live window, whosever the program is.
+    Disowned,
     /// A client whose folder is gone belongs to the tree around it.
     OuterTree,
     /// A coordinator whose state is lost makes a window live before the others have reported.

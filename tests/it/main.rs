@@ -4,6 +4,7 @@ mod adapters;
 mod audit;
 mod bad_input;
 mod belonging;
+mod cache;
 mod changes;
 mod code;
 mod command_line;

@@ -237,7 +237,10 @@ test('a breakpoint of the client is its own after the agent was started again, a
     await window.page.locator('.margin-view-overlays .line-numbers', { hasText: /^12$/ }).first().click({ position: { x: -13, y: 8 }, force: true });
     const lines = async () => (await client.call('get_breakpoints')).breakpoints?.map(({ line }) => line).sort((a, b) => a - b).join();
     await until('both are known', async () => (await lines()) === '6,12');
-    editor.baton('restart', editor.status().windows[0].id);
+    const { id, pid } = editor.status().windows[0];
+    editor.baton('restart', id);
+    // Until it has ended, the old one answers, with numbers that the new one does not know.
+    await until('another agent runs', () => ![undefined, pid].includes(editor.status().windows[0]?.pid));
     await until('both are known again', async () => (await lines()) === '6,12');
     const { message } = await client.call('remove_breakpoint', { clear_all: true });
     assert.match(message, /Left alone: \d+ \(the user's, at orders\.js:12\)/);

@@ -94,6 +94,14 @@ const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 /// one, instead of being lost with the connection.
 const LAST_CALLS: Duration = Duration::from_millis(20);
 
+/// What a coordinator took this agent with.
+struct Member {
+    connection: Connection,
+    events: Events,
+    /// The sessions that it knows of.
+    told: Vec<DebugSession>,
+}
+
 /// Of two runs the later one has the higher number. The clock of the machine, not of the wall, which can be set
 /// back between a crash and the next run; no coordinator outlives the machine.
 fn incarnation() -> u64 {
@@ -174,7 +182,7 @@ impl Membership {
         self.tell_port(connection.hello().port);
         let registered_at = Instant::now();
         let lost = match self.register(connection).await {
-            Ok((connection, events)) => self.stay(connection, events, &instance).await,
+            Ok(member) => self.stay(member, &instance).await,
             Err(error) => Lost::from(error),
         };
         match lost {
@@ -209,7 +217,7 @@ impl Membership {
     }
 
     /// Tells the coordinator everything it needs to know, and opens the stream of its notices.
-    async fn register(&mut self, mut connection: Connection) -> Result<(Connection, Events), CallError> {
+    async fn register(&mut self, mut connection: Connection) -> Result<Member, CallError> {
         let newest = connection.hello().protocol.1;
         let unfit = |error: &dyn std::fmt::Display| CallError::Malformed(error.to_string());
         let address = self.listening.address(newest).map_err(|error| unfit(&error))?;
@@ -217,8 +225,8 @@ impl Membership {
         let secret = self.find.home.secret().map_err(|error| unfit(&error))?;
         let incarnation = Some(self.incarnation).filter(|_| Listening::knows_incarnations(newest));
         self.tokens.send_replace(secret.window_token(&self.window.id, incarnation));
-        let sent_at = Instant::now();
-        let registered = connection.register(&self.window.id, &self.registration(newest, address)).await?;
+        let (sent_at, register) = (Instant::now(), self.registration(newest, address));
+        let registered = connection.register(&self.window.id, &register).await?;
         // At once: a call that waited for this window is on its way by now.
         self.client_epoch = self.client_epoch.max(registered.client_epoch);
         self.window.take_settings(&registered.settings);
@@ -229,7 +237,7 @@ impl Membership {
         let events = connection.open_again().await.map_err(|_| CallError::Lost)?;
         let events = events.events(&self.window.id, self.incarnation).await?;
         info!(instance = %registered.instance.0, generation = registered.generation, "registered");
-        Ok((connection, events))
+        Ok(Member { connection, events, told: register.debug_sessions })
     }
 
     fn registration(&self, newest: u32, address: Address) -> Register {
@@ -262,10 +270,16 @@ impl Membership {
     }
 
     /// Beats and hears notices until the coordinator goes.
-    async fn stay(&mut self, connection: Connection, mut events: Events, instance: &InstanceId) -> Lost {
+    async fn stay(&mut self, member: Member, instance: &InstanceId) -> Lost {
+        let Member { connection, mut events, mut told } = member;
         let mut beat = Beat::new(connection, self.window.id.clone());
         let mut sessions = self.window.debugger.watch_sessions();
-        let mut told = debug_sessions(&sessions.borrow_and_update());
+        let now = debug_sessions(&sessions.borrow_and_update());
+        // A program can have been started by the first call, which came before the answer to the registration.
+        if now != told {
+            told = now;
+            beat.send(self.heartbeat(&told));
+        }
         self.pulse.reset();
         loop {
             tokio::select! {

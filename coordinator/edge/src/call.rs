@@ -235,6 +235,8 @@ async fn await_window(edge: &Edge, wish: Wish<'_>) {
 }
 
 fn decide(roster: &Roster, wish: Wish<'_>) -> Decision {
+    let session = wish.session.filter(|_| !plant::has(Plant::Disowned));
+    let wish = Wish { session, ..wish };
     match route::route(roster, wish) {
         Decision::Hold(_) | Decision::Refuse(_) if plant::has(Plant::Stray) => {
             route::route(roster, Wish { pin: &Pin::Live, ..wish })

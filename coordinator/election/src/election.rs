@@ -327,9 +327,16 @@ impl Election {
         self.preferred.as_ref()
     }
 
-    /// The term that the user ended, while nobody is live because the user wanted it so (R5).
+    /// The term that the user ended, while nobody is live because the user wanted it so (R5); the lowest one while that
+    /// is as much as anybody knows.
     pub fn vacated(&self) -> Option<Term> {
-        self.vacated
+        self.vacated.or((self.is_unsure() && self.has_stop()).then(Term::default))
+    }
+
+    /// Whether a window is stopped, and that may be why nobody is live.
+    fn has_stop(&self) -> bool {
+        let is_here = self.seats.values().any(|seat| seat.stopped);
+        self.past.was_stopped && (is_here || self.departed.values().any(|gone| gone.stopped))
     }
 
     /// Settings in force.

@@ -53,7 +53,7 @@ enum Level {
 }
 
 /// The moment before which lines are too old.
-fn since(text: &str) -> Result<Timestamp, String> {
+pub(super) fn since(text: &str) -> Result<Timestamp, String> {
     let wrong = || format!("{text} is not a time, such as 90s, 30m, 2h, 1d");
     let (digits, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(wrong)?);
     let seconds = match unit {

@@ -9,7 +9,7 @@ thread_local! {
 }
 
 /// All of them, by the names that a person types.
-pub const ALL: [(&str, Plant); 16] = [
+pub const ALL: [(&str, Plant); 17] = [
     ("outer-tree", Plant::OuterTree),
     ("no-lease", Plant::NoLease),
     ("same-generation", Plant::SameGeneration),
@@ -25,6 +25,7 @@ pub const ALL: [(&str, Plant); 16] = [
     ("unrefused", Plant::Unrefused),
     ("untold", Plant::Untold),
     ("stray", Plant::Stray),
+    ("disowned", Plant::Disowned),
     ("trusting", Plant::Trusting),
 ];
 

@@ -35,3 +35,12 @@ fn a_fault_in_the_product_is_found() {
     let (is_fine, told) = simulate(&["--seed", "61", "--plant", "no-term"]);
     assert!(!is_fine && told.contains("BROKEN"), "{told}");
 }
+
+/// Each of them found a fault once, see docs/simulation.md.
+#[test]
+fn what_was_found_is_mended() {
+    for seed in ["578", "1605", "1933"] {
+        let (is_fine, told) = simulate(&["--seed", seed]);
+        assert!(is_fine, "{told}");
+    }
+}

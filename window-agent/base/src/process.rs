@@ -1,4 +1,4 @@
-//! The only file that spawns children. Each carries a mark in its environment, by which its whole tree is found
+//! The only module that spawns children. Each carries a mark in its environment, by which its whole tree is found
 //! again, whoever became its parent meanwhile.
 
 use std::collections::BTreeSet;
@@ -10,6 +10,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+#[cfg_attr(sim, path = "sim/sentinel.rs")]
+mod sentinel;
+
+pub use self::sentinel::Sentinel;
 
 /// The environment variable that marks what a debug session started.
 pub const MARK: &str = "BATON_DEBUG_SESSION";
@@ -117,34 +122,6 @@ pub fn spawn_in_terminal(program: &Program, mark: &str) -> io::Result<Terminal> 
 /// With all its causes.
 fn chained(error: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("{error:#}"))
-}
-
-/// Waits for the end of this process, however it comes, and then kills what carries one of its marks, and removes the
-/// folders that are named so: an agent that is killed cannot do it itself, and not every adapter ends with whom it
-/// speaks to.
-#[derive(Debug)]
-pub struct Sentinel {
-    /// Its standard input ends with us.
-    _child: Child,
-}
-
-impl Sentinel {
-    /// For marks that begin like this. It outlives us; the runtime reaps it when only the engine goes.
-    pub fn spawn(beginning: &str) -> io::Result<Self> {
-        /// Looks three times, for a program can fork meanwhile.
-        const SCRIPT: &str = r#"read -r _
-for _ in 1 2 3; do
-    for found in $(grep -lsz "^$0" /proc/[0-9]*/environ); do
-        pid=${found#/proc/}
-        kill -9 "${pid%/environ}"
-    done
-done
-rm -rf "${TMPDIR:-/tmp}/baton-${0#*=}"*"#;
-        let mut command = new_command(Path::new("/bin/sh"));
-        command.arg("-c").arg(SCRIPT).arg(format!("{MARK}={beginning}")).env_remove(MARK).current_dir("/");
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.process_group(0).spawn().map(|child| Self { _child: child })
-    }
 }
 
 /// Kills a process group.

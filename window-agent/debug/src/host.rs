@@ -3,7 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | `reach` | what is known before: how to reach the adapter of a session |
-//! | `direct`, `server` | an adapter that is spawned or connected to; one that is a server |
+//! | `spawned`, `direct`, `server` | an adapter that is run; one that is connected to; one that is a server |
 //! | `vscode` | an adapter that VS Code runs |
 //! | `inbox` | what a host tells the engine |
 //! | `tcp`, `terminal`, `inspector`, `end` | connections; terminals of ours; node's inspector; last words |
@@ -13,13 +13,14 @@ use tokio_util::sync::CancellationToken;
 use self::inbox::{FromHost, Inbox};
 use self::reach::{Host, Plan, Reach};
 
-#[cfg_attr(sim, path = "host/sim/direct.rs")]
 mod direct;
 mod end;
 pub(crate) mod inbox;
 pub(crate) mod inspector;
 pub(crate) mod reach;
 pub(crate) mod server;
+#[cfg_attr(sim, path = "host/sim/spawned.rs")]
+mod spawned;
 pub(crate) mod tcp;
 pub(crate) mod terminal;
 pub(crate) mod vscode;
@@ -28,7 +29,7 @@ pub(crate) mod vscode;
 pub(crate) async fn run(plan: Plan, mark: Option<String>, over: CancellationToken, inbox: Inbox) {
     match &plan.host {
         Host::Direct(Reach::Stdio(programs)) => {
-            direct::run_spawned(programs, &plan, mark.as_deref(), &over, &inbox).await
+            spawned::run_spawned(programs, &plan, mark.as_deref(), &over, &inbox).await
         }
         Host::Direct(Reach::Server(server)) => server::run(server, mark.as_deref(), &over, &inbox).await,
         Host::Direct(reach @ (Reach::Tcp { .. } | Reach::Unix(_))) => {
@@ -39,7 +40,7 @@ pub(crate) async fn run(plan: Plan, mark: Option<String>, over: CancellationToke
         }
     }
     if let Some(mark) = mark {
-        direct::sweep(mark).await;
+        spawned::sweep(mark).await;
     }
     inbox.tell(FromHost::Gone).await;
 }

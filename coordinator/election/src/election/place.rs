@@ -261,13 +261,7 @@ impl Election {
                 self.place = Place::Held { window, until, term: None, claim, cause };
             }
             // Nobody knows who was live, but somebody was stopped: as far as anybody can tell, that is why (R5).
-            Place::Unclear { .. }
-                if !self.past.is_trusted
-                    && self.past.was_stopped
-                    && self.seats.values().any(|seat| seat.stopped) =>
-            {
-                self.vacate();
-            }
+            Place::Unclear { .. } if !self.past.is_trusted && self.has_stop() => self.vacate(),
             _ => self.promote(),
         }
     }

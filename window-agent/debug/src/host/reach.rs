@@ -68,6 +68,7 @@ pub(crate) const PORT: &str = "{port}";
 pub(crate) const SOCKET: &str = "{socket}";
 
 /// Exit code of a bootstrap that found no adapter where it looked.
+#[cfg_attr(sim, expect(dead_code, reason = "the adapter of a simulation is always there"))]
 pub(crate) const EXIT_ADAPTER_MISSING: i32 = 86;
 
 /// What runs the adapter of a session.
@@ -85,6 +86,7 @@ pub(crate) struct Plan {
     pub(crate) session: SessionPlan,
     pub(crate) host: Host,
     /// What to say when none of the programs had the adapter.
+    #[cfg_attr(sim, expect(dead_code, reason = "the adapter of a simulation is always there"))]
     pub(crate) install_hint: String,
 }
 

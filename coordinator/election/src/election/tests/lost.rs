@@ -106,6 +106,19 @@ fn a_stop_outlasts_a_lost_file() {
     world.register("b").register("a").pass(60_000).expect("a=off b=standby");
 }
 
+/// Found by the simulation (seed 578).
+#[test]
+fn a_stop_outlasts_a_lost_file_and_a_coordinator_that_did_not_know_yet() {
+    let mut world = World::new();
+    world.open("a").open("b").stop("a").restart_coordinator(lost).register("b").register("a");
+    // It hangs when the next one starts.
+    world.restart_coordinator(|_| {}).register("b").pass(60_000).expect("b=standby");
+    // One that was live, and could not say so, is live again.
+    let mut world = World::new();
+    world.open("a").open("b").stop("a").take("b").restart_coordinator(lost).register("a");
+    world.restart_coordinator(|_| {}).register("a").pass(3_000).register("b").expect("a=off b=live:3.1");
+}
+
 /// Found by the simulation (seed 902).
 #[test]
 fn a_stop_is_no_reason_when_another_window_was_live_since() {

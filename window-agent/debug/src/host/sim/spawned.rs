@@ -13,9 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Connection, connect};
 use crate::dap::Incoming;
-use crate::error::DebugError;
 use crate::host::inbox::{FromHost, Inbox};
-use crate::host::reach::{Plan, Reach};
+use crate::host::reach::Plan;
 
 /// Bytes that wait between engine and adapter.
 const PIPE: usize = 64 * 1024;
@@ -23,12 +22,6 @@ const PIPE: usize = 64 * 1024;
 const RUNS_MS: u64 = 400;
 /// It ends at one stop of so many.
 const ENDS: u64 = 8;
-
-/// There is nothing to connect to.
-pub(super) async fn run_connected(_reach: &Reach, _plan: &Plan, _over: &CancellationToken, inbox: &Inbox) {
-    let message = "there is no adapter to connect to".to_owned();
-    inbox.tell(FromHost::Failed(DebugError::StartFailed { message })).await;
-}
 
 /// Runs an adapter until it ends or its session is over.
 pub(super) async fn run_spawned(
