@@ -9,6 +9,8 @@ use baton_proto::ids::Term;
 /// Time since the run began.
 pub(crate) type Moment = Duration;
 
+/// How long after `baton down` the coordinator is up again.
+const AROUND_DOWN: Duration = Duration::from_secs(10);
 /// A death of the coordinator tears connections that are open in this time around it.
 const AROUND_DEATH: (Duration, Duration) = (Duration::from_millis(200), Duration::from_millis(1_500));
 
@@ -112,6 +114,8 @@ pub(crate) struct Record {
     pub(crate) deaths: Vec<Span>,
     /// When tokens or sessions may have been lost for good: rotation, lost secret.
     pub(crate) credentials: Vec<Moment>,
+    /// When the user ended the coordinator, which lets go of the port.
+    pub(crate) downs: Vec<Moment>,
     /// When another user of the machine held the port, and whether a token was heard there.
     pub(crate) strangers: Vec<(Moment, bool)>,
     /// When the machine was late, and by how much.
@@ -170,10 +174,20 @@ impl History {
         self.record().credentials.push(now);
     }
 
-    /// Another user of the machine held the port.
-    pub(crate) fn stranger(&self, has_token: bool) {
+    /// The user ends the coordinator.
+    pub(crate) fn down(&self) {
         let now = self.now();
-        self.record().strangers.push((now, has_token));
+        self.record().downs.push(now);
+    }
+
+    /// Another user of the machine held the port, at some time since `from`. After `baton down` anybody may, see
+    /// docs/security.md.
+    pub(crate) fn stranger(&self, from: Moment, has_token: bool) {
+        let now = self.now();
+        let mut record = self.record();
+        if !record.downs.iter().any(|down| *down + AROUND_DOWN >= from) {
+            record.strangers.push((now, has_token));
+        }
     }
 
     /// The machine was late by so much.

@@ -85,6 +85,7 @@ pub(super) fn close_live_window(scene: &mut Scene) {
 }
 
 pub(super) fn down_and_up(scene: &mut Scene) {
+    scene.history.down();
     scene.baton(&["down"]);
     scene.pause(0..1_000);
     up(scene);

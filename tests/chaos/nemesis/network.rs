@@ -176,7 +176,7 @@ pub(super) fn port_squatted(scene: &mut Scene) {
     if words.contains(&"PORT") {
         // One violation is enough: what the stranger hangs up on is no other.
         scene.history.deaths_since(from);
-        scene.history.stranger(words.contains(&"TOKEN"));
+        scene.history.stranger(from, words.contains(&"TOKEN"));
     }
 }
 
