@@ -35,3 +35,36 @@ rm -rf "${TMPDIR:-/tmp}/baton-${0#*=}"*"#;
         command.process_group(0).spawn().map(|child| Self { _child: child })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_sentinel_removes_the_folders_and_ends_the_processes_of_its_marks_alone() {
+        let beginning = format!("sentinel-{}-", std::process::id());
+        let folder = |name: &str| std::env::temp_dir().join(format!("baton-{name}"));
+        let (ours, others) = (folder(&format!("{beginning}1")), folder(&format!("other-{beginning}1")));
+        for made in [&ours, &others] {
+            std::fs::create_dir(made).unwrap();
+            std::fs::write(made.join("file"), "").unwrap();
+        }
+        let sleeper = |mark: String| {
+            let mut command = new_command(Path::new("/bin/sleep"));
+            command.arg("60").env(MARK, mark).kill_on_drop(true).spawn().unwrap()
+        };
+        let (mut marked, mut other) =
+            (sleeper(format!("{beginning}1")), sleeper(format!("other-{beginning}1")));
+        let mut sentinel = Sentinel::spawn(&beginning).unwrap();
+        // As when the agent is killed.
+        drop(sentinel._child.stdin.take());
+        let ended = tokio::time::timeout(Duration::from_secs(20), sentinel._child.wait()).await;
+        assert!(ended.expect("it ends").unwrap().success());
+        marked.wait().await.unwrap();
+        assert!(other.try_wait().unwrap().is_none() && others.join("file").exists(), "not ours");
+        assert!(!ours.exists());
+        std::fs::remove_dir_all(others).unwrap();
+    }
+}
