@@ -22,6 +22,7 @@ stage(
 );
 
 const glyphs = () => window.page.locator('.codicon-debug-breakpoint');
+const conditional = () => window.page.locator('.codicon-debug-breakpoint-conditional');
 
 test('the editor shows the breakpoint that the client set, and where the program stands', async () => {
     const set = await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6 });
@@ -58,6 +59,31 @@ test('a breakpoint that the user sets is known to the client, hit, and removed a
     const { session_id, thread_id } = stop.stop_event_data;
     const done = await client.call('continue_debugging', { session_id, thread_id });
     assert.equal(done.status, 'completed', JSON.stringify(done));
+});
+
+test('a breakpoint of the client goes with its line when the user types above it, and keeps its id', async () => {
+    const file_path = 'orders.js';
+    const { breakpoint: { id } } = await client.call('set_breakpoint', { file_path, line_number: 6, condition: 'item === "cheese"' });
+    const { breakpoint: below } = await client.call('set_breakpoint', { file_path, line_number: 12 });
+    const known = async () => {
+        const { breakpoints } = await client.call('get_breakpoints');
+        return breakpoints.map(({ id, line, condition }) => [id, line, condition ?? '']).sort(([one], [other]) => one - other);
+    };
+    const at = (...lines) => [[id, lines[0], 'item === "cheese"'], [below.id, lines[1], '']];
+    const knows = (what, ...lines) => until(what, async () => JSON.stringify(await known()) === JSON.stringify(at(...lines)));
+    await window.openFile(file_path);
+    await until('the gutter shows them', async () => (await glyphs().count()) + (await conditional().count()) === 2);
+    await window.page.locator('.editor-instance .view-line').first().click();
+    await window.page.keyboard.press('Control+Home');
+    await window.page.keyboard.press('Enter');
+    await knows('both are a line below', 7, 13);
+    await window.page.keyboard.press('Control+Z');
+    await knows('both are back', 6, 12);
+    for (const breakpoint_id of [id, below.id]) {
+        const removed = await client.call('remove_breakpoint', { breakpoint_id });
+        assert.equal(removed.status, 'success', JSON.stringify(removed));
+    }
+    await until('the gutter is empty', async () => (await glyphs().count()) + (await conditional().count()) === 0);
 });
 
 for (const name of ['wait', 'wait.js']) {

@@ -120,6 +120,27 @@ impl Breakpoints {
         ids.iter().filter_map(|id| Some(self.by_id.remove(id)?.to_breakpoint(*id))).collect()
     }
 
+    /// Takes over that the editor has these elsewhere now; they keep their ids. Gives the files in which something
+    /// changed.
+    pub(crate) fn move_along(&mut self, moved: &BTreeMap<Place, Place>) -> BTreeSet<PathBuf> {
+        let to = |entry: &Entry| moved.get(&place_of(&entry.wish));
+        let ids: BTreeMap<i64, Place> =
+            self.by_id.iter().filter_map(|(&id, entry)| Some((id, to(entry)?.clone()))).collect();
+        let taken: BTreeSet<&Place> = ids.values().collect();
+        self.by_id.retain(|id, entry| ids.contains_key(id) || !taken.contains(&place_of(&entry.wish)));
+        let mut changed = BTreeSet::new();
+        for (id, place) in &ids {
+            let (Some(entry), Place::Line(path, line, column)) = (self.by_id.get_mut(id), place) else {
+                continue;
+            };
+            changed.extend([entry.wish.path.clone(), path.clone()]);
+            (entry.wish.path, entry.wish.line, entry.wish.column) = (path.clone(), *line, *column);
+            // What adapters said was about the other line.
+            entry.bound.clear();
+        }
+        changed
+    }
+
     /// Takes over the breakpoints of an editor: those at the same place keep their ids, those that are gone go,
     /// unless the editor has not heard of them yet. Gives the files in which something changed.
     pub(crate) fn replace(

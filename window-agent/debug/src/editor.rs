@@ -103,6 +103,8 @@ pub(crate) struct Heard {
     pub(crate) functions: Vec<SetTrigger>,
     /// Those that the editor has not heard of yet.
     pub(crate) unheard: BTreeSet<Place>,
+    /// Where those were that it has elsewhere now.
+    pub(crate) moved: BTreeMap<Place, Place>,
 }
 
 /// A change on its way to the editor; they go one after the other.
@@ -365,8 +367,8 @@ impl Editor {
         });
         let located = located.collect();
         let mut state = self.state();
-        let kept = state.breakpoints.list(located);
-        let mut heard = Heard { unheard: state.breakpoints.unheard(), ..Heard::default() };
+        let (kept, moved) = state.breakpoints.list(located);
+        let mut heard = Heard { unheard: state.breakpoints.unheard(), moved, ..Heard::default() };
         drop(state);
         for known in kept.into_iter().filter(|known| known.enabled) {
             let (condition, hit_condition) = (known.condition, known.hit_condition);

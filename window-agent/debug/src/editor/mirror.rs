@@ -3,6 +3,7 @@
 //! The editor answers each change, and tells all its breakpoints after every change of its own or of ours. The two ways
 //! overtake each other here: a list may be taken in long after it was made. So a breakpoint of ours is heard of once a
 //! list has its id, not once it is answered; and one that is to go is gone once a list that could have it has not.
+//! The editor moves breakpoints with the text around them; their ids go with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,8 +51,10 @@ impl Mirror {
         let is_current = is_last && adding.is_wanted;
         // When a list had it and the last has not, the user was quick; the engine follows with the next list.
         let is_heard = id.as_ref().is_some_and(|id| adding.seen.contains(id));
+        // Or moved it already; then it is known with the next list which one it is.
+        let is_elsewhere = |id: &String| self.ids.iter().any(|(at, known)| known == id && at != place);
         match id {
-            Some(id) if is_current && !is_heard => {
+            Some(id) if is_current && (!is_heard || is_elsewhere(&id)) => {
                 adding.id = Some(id);
                 Vec::new()
             }
@@ -91,9 +94,16 @@ impl Mirror {
         id
     }
 
-    /// The editor's list: those of it that the engine is to have.
-    pub(super) fn list<T>(&mut self, all: Vec<(Place, String, T)>) -> Vec<T> {
-        self.ids.clear();
+    /// The editor's list: those of it that the engine is to have, and those among them that it has elsewhere now, by
+    /// where they were.
+    pub(super) fn list<T>(&mut self, all: Vec<(Place, String, T)>) -> (Vec<T>, BTreeMap<Place, Place>) {
+        let mut before: BTreeMap<String, Place> =
+            std::mem::take(&mut self.ids).into_iter().map(|(place, id)| (id, place)).collect();
+        let mut moved = BTreeMap::new();
+        let is_gone = |id: &String| all.iter().all(|(_, known, _)| known != id);
+        self.adding.retain(|_, adding| {
+            adding.id.as_ref().is_none_or(|id| !adding.seen.contains(id) || !is_gone(id))
+        });
         let last: BTreeSet<&String> = all.iter().map(|(_, id, _)| id).collect();
         self.removing.retain(|id, was_listed| {
             let is_listed = last.contains(id);
@@ -106,11 +116,17 @@ impl Mirror {
             if self.removing.contains_key(&id) {
                 continue;
             }
+            let listed = before.remove(&id);
+            let mut is_known = listed.is_some();
+            if let Some(from) = self.moved(listed, &id, &place) {
+                is_known = true;
+                moved.insert(from, place.clone());
+            }
             if let Some(adding) = self.adding.get_mut(&place) {
                 adding.seen.insert(id.clone());
                 if adding.id.as_ref() == Some(&id) {
                     self.adding.remove(&place);
-                } else if !adding.is_wanted {
+                } else if !adding.is_wanted && !is_known {
                     // Its answer comes, and then it goes.
                     continue;
                 }
@@ -118,7 +134,24 @@ impl Mirror {
             self.ids.insert(place, id);
             kept.push(wish);
         }
-        kept
+        (kept, moved)
+    }
+
+    /// Where the editor had what is at `place` now, when that was elsewhere: at its place in the last list, or where it
+    /// was added.
+    fn moved(&mut self, listed: Option<Place>, id: &String, place: &Place) -> Option<Place> {
+        let is_added = |adding: &Adding| adding.is_wanted && adding.id.as_ref() == Some(id);
+        let added = self.adding.iter().find(|(at, adding)| *at != place && is_added(adding));
+        let added = added.map(|(at, _)| at.clone());
+        if let Some(from) = &added {
+            self.adding.remove(from);
+        }
+        // Where a client sets one, that one stays.
+        let is_set_at = |place: &Place| {
+            self.adding.get(place).is_some_and(|adding| adding.is_wanted && !is_added(adding))
+        };
+        let from = added.or(listed).filter(|from| from != place)?;
+        (!is_set_at(&from) && !is_set_at(place)).then_some(from)
     }
 
     /// Ours that the editor has not told of yet.
@@ -146,6 +179,8 @@ mod tests {
         /// The user does.
         UserSets(u32),
         UserRemoves(u32),
+        /// With the text around it.
+        Moves(u32, u32),
         /// The editor takes the next change; the next answer, or list, is taken in here.
         Change,
         Answer,
@@ -168,8 +203,8 @@ mod tests {
         n_added: u32,
         answers: VecDeque<Option<(u32, String)>>,
         lists: VecDeque<Vec<(u32, String)>>,
-        /// What the client has set and nobody removed: the line, and our id.
-        stable: BTreeMap<u32, i64>,
+        /// What the client has set and nobody removed: our id, and the lines on which it may be.
+        stable: BTreeMap<i64, BTreeSet<u32>>,
     }
 
     fn wish(line: u32) -> SetBreakpoint {
@@ -194,6 +229,29 @@ mod tests {
             }
         }
 
+        /// Somebody else has to do with this line.
+        fn unsettle(&mut self, line: u32) {
+            self.stable.retain(|_, lines| !lines.contains(&line));
+        }
+
+        fn moves(&mut self, from: u32, to: u32) {
+            let is_on = |line: u32| self.editor.iter().any(|(known, _)| *known == line);
+            if !is_on(from) || is_on(to) {
+                return;
+            }
+            self.editor.iter_mut().filter(|(line, _)| *line == from).for_each(|(line, _)| *line = to);
+            self.lists.push_back(self.editor.clone());
+            // One that meets another's is nobody's.
+            let is_set = self.engine.list().iter().any(|known| known.line == to);
+            if is_set || self.stable.values().any(|lines| lines.contains(&to)) {
+                self.unsettle(from);
+            }
+            self.unsettle(to);
+            for lines in self.stable.values_mut().filter(|lines| lines.contains(&from)) {
+                lines.insert(to);
+            }
+        }
+
         fn step(&mut self, step: &Step) {
             match *step {
                 Step::Set(line) => {
@@ -201,7 +259,8 @@ mod tests {
                     self.remove_in_editor(&replaced);
                     self.change(Change::Add(line));
                     let id = self.engine.set(wish(line));
-                    self.stable.insert(line, id);
+                    self.unsettle(line);
+                    self.stable.insert(id, BTreeSet::from([line]));
                 }
                 Step::Remove(line) => {
                     let which = RemoveBreakpoint::Location { path: "/a".into(), line, owner: None };
@@ -209,19 +268,20 @@ mod tests {
                     let places: Vec<Place> = removed.iter().map(|_| place_of(&wish(line))).collect();
                     let ids = self.mirror.remove(places.into_iter());
                     self.remove_in_editor(&ids);
-                    self.stable.remove(&line);
+                    self.unsettle(line);
                 }
                 Step::UserSets(line) if self.editor.iter().all(|(known, _)| *known != line) => {
                     self.add_to_editor(line);
                     self.lists.push_back(self.editor.clone());
                     // Two people at one line: either may win.
-                    self.stable.remove(&line);
+                    self.unsettle(line);
                 }
                 Step::UserRemoves(line) if self.editor.iter().any(|(known, _)| *known == line) => {
                     self.editor.retain(|(known, _)| *known != line);
                     self.lists.push_back(self.editor.clone());
-                    self.stable.remove(&line);
+                    self.unsettle(line);
                 }
+                Step::Moves(from, to) => self.moves(from, to),
                 Step::Change if !self.is_asked => match self.changes.pop_front() {
                     Some(Change::Add(line)) => {
                         let id = self.add_to_editor(line);
@@ -249,7 +309,8 @@ mod tests {
                 Step::List => {
                     if let Some(list) = self.lists.pop_front() {
                         let all = list.into_iter().map(|(line, id)| (place_of(&wish(line)), id, wish(line)));
-                        let kept = self.mirror.list(all.collect());
+                        let (kept, moved) = self.mirror.list(all.collect());
+                        self.engine.move_along(&moved);
                         self.engine.replace(kept, &self.mirror.unheard());
                     }
                 }
@@ -268,7 +329,8 @@ mod tests {
             line.clone().prop_map(Step::Set),
             line.clone().prop_map(Step::Remove),
             line.clone().prop_map(Step::UserSets),
-            line.prop_map(Step::UserRemoves),
+            line.clone().prop_map(Step::UserRemoves),
+            (line.clone(), line).prop_map(|(from, to)| Step::Moves(from, to)),
             Just(Step::Change),
             Just(Step::Answer),
             Just(Step::List),
@@ -283,10 +345,9 @@ mod tests {
             let mut world = World::default();
             for step in &steps {
                 world.step(step);
-                let ids: BTreeMap<u32, i64> =
-                    world.engine.list().iter().map(|known| (known.line, known.id)).collect();
-                for (line, id) in &world.stable {
-                    prop_assert_eq!(ids.get(line), Some(id), "line {}", line);
+                for (id, lines) in &world.stable {
+                    let line = world.engine.find(*id).map(|known| known.line);
+                    prop_assert!(line.is_some_and(|line| lines.contains(&line)), "{id}: {line:?} of {lines:?}");
                 }
             }
             while !world.is_quiet() {

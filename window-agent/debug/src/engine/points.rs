@@ -65,7 +65,8 @@ impl Engine {
     pub(super) fn on_editor_breakpoints(&mut self, all: Vec<EditorBreakpoint>) {
         let Some(editor) = &self.editor else { return };
         let heard = editor.on_breakpoints(all);
-        let changed = self.breakpoints.replace(heard.lines, &heard.unheard);
+        let mut changed = self.breakpoints.move_along(&heard.moved);
+        changed.extend(self.breakpoints.replace(heard.lines, &heard.unheard));
         let everybodys = BTreeSet::from([None]);
         self.hand_over(&changed, &everybodys, Then::Nothing);
         if self.breakpoints.replace_functions(heard.functions, &heard.unheard) {
