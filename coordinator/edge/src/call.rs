@@ -38,7 +38,7 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 const FOR_EVER: Duration = Duration::from_secs(3_600);
 /// Windows register again within this time after the coordinator was restarted.
 const REGISTRATION: Duration = Duration::from_secs(1);
-/// The same on a machine that has no time for them: for a client who knows that its window was there.
+/// The same on a machine that has no time for them: for a client who knows that its window, or its session, was there.
 const LATE_REGISTRATION: Duration = Duration::from_secs(5);
 
 /// Answers `tools/call`.
@@ -224,7 +224,8 @@ async fn await_window(edge: &Edge, wish: Wish<'_>) {
         Pin::Folder(stand) => stand.bound.is_some(),
         Pin::Live => false,
     };
-    let until = edge.0.started + if is_bound { LATE_REGISTRATION } else { REGISTRATION };
+    let knows = is_bound || wish.session.is_some();
+    let until = edge.0.started + if knows { LATE_REGISTRATION } else { REGISTRATION };
     let mut roster = edge.0.roster.clone();
     while Instant::now() < until && route::is_unheard_of(&roster.borrow_and_update(), wish) {
         tokio::select! {
