@@ -85,7 +85,9 @@ fn show(items: &[Item]) {
         return output::line("Baton keeps nothing here yet");
     }
     output::table(&rows);
-    output::hint("`baton cache clear --dry-run` shows what can go");
+    if items.iter().any(|item| item.need == Need::None) {
+        output::hint("`baton cache clear --dry-run` shows what can go");
+    }
 }
 
 fn show_json(items: &[Item]) {
@@ -134,7 +136,8 @@ fn clear_all(items: &[Item], options: &ClearOptions) -> Done {
         }
     }
     let verb = if options.dry_run { "Would remove" } else { "Removed" };
-    output::line(format!("{verb} {n_files} files, {}", size(n_bytes)));
+    let files = if n_files == 1 { "file" } else { "files" };
+    output::line(format!("{verb} {n_files} {files}, {}", size(n_bytes)));
     if n_failed == 0 { Ok(()) } else { Err(Failed::silently(exit::FAILED)) }
 }
 

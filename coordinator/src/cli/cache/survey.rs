@@ -101,11 +101,12 @@ pub(super) fn all(home: &Home) -> Vec<Item> {
 
 /// Of each kind of log the newest one is being written.
 fn logs(folder: &Path) -> Vec<Item> {
-    let mut items: Vec<Item> =
-        entries(folder).map(|path| item(Kind::Logs, folder, path, Need::None)).collect();
+    let mut items: Vec<Item> = files(folder, |name| log_kind(name).is_some())
+        .map(|path| item(Kind::Logs, folder, path, Need::None))
+        .collect();
     let kind_of = |item: &Item| {
         let name = item.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.split('.').next().unwrap_or_default().to_owned()
+        log_kind(&name).unwrap_or_default().to_owned()
     };
     let mut newest: BTreeMap<String, PathBuf> = BTreeMap::new();
     for item in &items {
@@ -117,6 +118,14 @@ fn logs(folder: &Path) -> Vec<Item> {
         item.need = Need::Used;
     }
     items
+}
+
+/// `KIND` of `KIND.DATE.log`.
+fn log_kind(name: &str) -> Option<&str> {
+    let mut parts = name.split('.');
+    let (kind, date, end, rest) = (parts.next()?, parts.next()?, parts.next()?, parts.next());
+    let is_log = ["agent", "baton"].contains(&kind) && date.parse::<jiff::civil::Date>().is_ok();
+    (is_log && end == "log" && rest.is_none()).then_some(kind)
 }
 
 /// Those of a window whose agent runs are that agent's.
@@ -133,7 +142,7 @@ fn breakpoints(folder: &Path) -> Vec<Item> {
         written.is_some_and(|by| by.pid.zip(by.pid_start).is_some_and(|(pid, start)| is_running(pid, start)))
     };
     let need = |path: &Path| if is_used(path) { Need::Used } else { Need::None };
-    entries(folder)
+    files(folder, |name| name.ends_with(".json"))
         .map(|path| {
             let need = need(&path);
             item(Kind::Breakpoints, folder, path, need)
@@ -145,12 +154,9 @@ fn breakpoints(folder: &Path) -> Vec<Item> {
 fn leftovers(folder: &Path) -> Vec<Item> {
     /// A writer needs less.
     const WRITING: Duration = Duration::from_secs(60);
-    let is_left = |path: &PathBuf| {
-        path.extension().is_some_and(|extension| extension == "broken" || extension == "tmp")
-            && fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
-    };
+    let is_left = |name: &str| name.ends_with(".broken") || name.ends_with(".tmp");
     let mut items: Vec<Item> =
-        entries(folder).filter(is_left).map(|path| item(Kind::Leftovers, folder, path, Need::None)).collect();
+        files(folder, is_left).map(|path| item(Kind::Leftovers, folder, path, Need::None)).collect();
     for item in items.iter_mut().filter(|item| item.changed.elapsed().is_ok_and(|age| age < WRITING)) {
         item.need = Need::Used;
     }
@@ -183,6 +189,17 @@ fn installed(kind: Kind, shelf: &Path) -> Vec<Item> {
 pub(super) fn is_as_it_was(item: &Item) -> bool {
     let is_same = |now: &Item| now.path == item.path && now.need == item.need && now.links == item.links;
     item.lock.is_none() || installed(item.kind, &item.folder).iter().any(is_same)
+}
+
+/// The files of a folder of Baton's own with such names. Nothing where the folder, or the file, is a link: what it leads
+/// to is somebody else's.
+fn files(folder: &Path, is_ours: impl Fn(&str) -> bool) -> impl Iterator<Item = PathBuf> {
+    let is_own = fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir());
+    let is_ours = move |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(&is_ours)
+            && fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
+    };
+    is_own.then(|| entries(folder)).into_iter().flatten().filter(is_ours)
 }
 
 /// What lies in a folder, by name; nothing where there is none.
@@ -249,6 +266,30 @@ mod tests {
         let needs: Vec<Need> = found.iter().map(|item| item.need).collect();
         assert_eq!(needs, [Need::None, Need::Used, Need::Used]);
         assert_eq!((found[0].n_files, found[0].n_bytes), (1, 5));
+    }
+
+    #[test]
+    fn what_a_link_leads_to_and_what_is_named_otherwise_is_somebody_else_s() {
+        let dir = tempfile::tempdir().unwrap();
+        let (theirs, ours) = (dir.path().join("theirs"), dir.path().join("ours"));
+        for folder in [&theirs, &ours] {
+            fs::create_dir(folder).unwrap();
+        }
+        for name in ["agent.2026-11-25.log", "baton.2026-11-25.log", "a.json"] {
+            fs::write(theirs.join(name), "{}").unwrap();
+        }
+        let by_link = dir.path().join("link");
+        symlink(&theirs, &by_link).unwrap();
+        assert!(logs(&by_link).is_empty() && breakpoints(&by_link).is_empty());
+        for name in
+            ["notes.log", "agent.log", "agent.today.log", "agent.2026-11-25.log.gz", "other.2026-11-25.log"]
+        {
+            fs::write(ours.join(name), "line").unwrap();
+        }
+        symlink(theirs.join("baton.2026-11-25.log"), ours.join("baton.2026-11-25.log")).unwrap();
+        symlink(theirs.join("a.json"), ours.join("a.json")).unwrap();
+        fs::create_dir(ours.join("b.json")).unwrap();
+        assert!(logs(&ours).is_empty() && breakpoints(&ours).is_empty() && leftovers(&ours).is_empty());
     }
 
     #[test]
