@@ -193,13 +193,13 @@ async fn a_crash_costs_time_and_no_answer() {
 async fn a_server_that_hangs_costs_no_more_than_the_timeout() {
     let place = Place::new(&[("a.py", "def f(): pass\n")]);
     place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
-    let pid = rustix::process::Pid::from_raw(server_pids(&place.root)[0] as i32).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let pid = server_pids(&place.root)[0] as i32;
+    halt(&[pid]).await;
     let asked = Instant::now();
     let answer = place.call("lcp_get_outline", json!({"file_path": "a.py", "timeout": 1})).await;
     assert_eq!(answer["code"], "timeout", "{answer}");
     assert!(asked.elapsed() < Duration::from_secs(10));
-    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    signal(&[pid], rustix::process::Signal::CONT);
     place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
 }
 
@@ -235,15 +235,15 @@ async fn a_server_that_takes_too_much_memory_is_ended_with_its_children() {
 async fn a_cancelled_call_ends_at_once_and_the_server_serves_on() {
     let place = Place::new(&[("a.py", "def f(): pass\n")]);
     place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
-    let pid = rustix::process::Pid::from_raw(server_pids(&place.root)[0] as i32).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let pid = server_pids(&place.root)[0] as i32;
+    halt(&[pid]).await;
     let cancelled = CancellationToken::new();
     let caller = Caller { cancelled: cancelled.clone(), ..Caller::default() };
     let arguments = json!({"file_path": "a.py", "timeout": 300}).as_object().cloned().unwrap();
     let call = code::call(&place.window, "lcp_get_outline", arguments, caller);
     let (answer, ()) = tokio::join!(call, async { cancelled.cancel() });
     assert_eq!(answer.into_object().0["code"], "interrupted");
-    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    signal(&[pid], rustix::process::Signal::CONT);
     place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
 }
 
