@@ -110,6 +110,8 @@ contract! {
         ListClients = "baton/clients": Nothing => Clients;
         /// The configuration that one client wants.
         GetClientConfig = "baton/clientConfig": ClientConfigWish => ClientConfig;
+        /// What clients do in this window.
+        GetWork = "window/work": Nothing => Work;
         /// URL and token for VS Code's own MCP client.
         GetEndpoint = "baton/endpoint": Nothing => Endpoint;
 
@@ -306,6 +308,55 @@ pub enum Transport {
 pub struct ClientConfig {
     /// What `baton config` prints.
     pub text: String,
+    /// The file that it is to be pasted into; absent when it was written there.
+    #[serde(default)]
+    pub file: Option<String>,
+}
+
+/// What clients do in a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Work {
+    /// Debug sessions, the user's too, oldest first.
+    pub sessions: Vec<WorkSession>,
+    /// Breakpoints on lines that clients set, by id.
+    pub breakpoints: Vec<WorkBreakpoint>,
+    /// Clients that called, the latest first.
+    pub clients: Vec<WorkClient>,
+}
+
+/// A debug session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkSession {
+    /// As clients name it.
+    pub id: String,
+    /// Name of its configuration.
+    pub name: String,
+    /// Whether its program is stopped.
+    pub stopped: bool,
+    /// The user started it.
+    pub by_user: bool,
+}
+
+/// A breakpoint that a client set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkBreakpoint {
+    /// Absolute.
+    pub path: String,
+    /// From 1.
+    pub line: u32,
+    /// As asked for.
+    pub condition: Option<String>,
+    /// What the client calls itself, as far as that is known.
+    pub client: Option<String>,
+}
+
+/// A client that called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkClient {
+    /// What it calls itself.
+    pub name: String,
+    /// Seconds since its last call began.
+    pub seconds: u64,
 }
 
 /// Where MCP is served.

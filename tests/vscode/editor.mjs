@@ -336,20 +336,16 @@ export class Window {
 
     /** Opens the panel by a click, and chooses the first of these entries that is there. */
     async choose(...entries) {
-        const text = new RegExp(entries.join('|'));
-        const row = this.page.locator('.quick-input-widget .monaco-list-row').filter({ hasText: text }).first();
-        // The panel shows what the window knew when it was opened; whoever was too quick opens it again.
-        await until(`the panel has ${text}`, async () => {
-            // A page in the background is drawn seldom, and a click waits for that.
-            await this.page.bringToFront();
-            await this.statusItem.click();
-            const isThere = await row.waitFor({ timeout: ANSWER_MS / 5 }).then(() => true, () => false);
-            if (!isThere) {
-                await this.page.keyboard.press('Escape');
-            }
-            return isThere;
-        }, ANSWER_MS);
-        await row.click();
+        // A page in the background is drawn seldom, and a click waits for that.
+        await this.page.bringToFront();
+        await this.statusItem.click();
+        await this.pick(new RegExp(entries.join('|')));
+        await this.panelGone();
+    }
+
+    /** What is typed from now on does not go into the panel. */
+    async panelGone() {
+        await this.page.locator('.quick-input-title', { hasText: /^Baton: / }).waitFor({ state: 'hidden', timeout: ANSWER_MS });
     }
 
     /** Chooses a row of the open QuickPick: by a text in it, or by how its label begins. */

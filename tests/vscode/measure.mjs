@@ -192,11 +192,19 @@ async function takePictures(folder) {
         await orders.page.bringToFront();
         await until('the editor shows it', () => orders.page.locator('.debug-top-stack-frame-line').count());
         await orders.screenshot(path.join(folder, 'debugging.png'));
+        await orders.command('View: Show Baton');
+        await orders.page.locator('.pane-body .monaco-list-row', { hasText: 'orders.js:6' }).waitFor();
+        await orders.screenshot(path.join(folder, 'view.png'));
         await client.call('stop_debugging', { session_id: stop.stop_event_data.session_id });
         await shop.screenshot(path.join(folder, 'standby.png'));
         await shop.statusItem.click();
         await shop.page.locator('.quick-input-widget .monaco-list-row').first().waitFor();
         await shop.page.screenshot({ path: path.join(folder, 'panel.png') });
+        await shop.page.keyboard.press('Escape');
+        await shop.command('Welcome: Open Walkthrough...');
+        await shop.pick('Get Started with Baton');
+        await shop.page.getByText('Connect an AI client', { exact: true }).first().waitFor();
+        await shop.screenshot(path.join(folder, 'walkthrough.png'));
         await client.close();
     } finally {
         await editor.stop();

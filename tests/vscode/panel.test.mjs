@@ -37,6 +37,7 @@ async function type(...labels) {
         await window.page.keyboard.type(label);
         await window.page.locator('.quick-input-widget .monaco-list-row.focused', { hasText: label }).waitFor();
         await window.page.keyboard.press('Enter');
+        await window.panelGone();
     }
 }
 
@@ -66,12 +67,42 @@ test('the panel says who answers, and where, and has every entry', async () => {
     await window.page.keyboard.press('Escape');
 });
 
+test('the panel shows what changes while it is open, and keeps what is marked', async () => {
+    await window.page.bringToFront();
+    await window.statusItem.click();
+    const panel = window.page.locator('.quick-input-widget');
+    const rows = panel.locator('.monaco-list-row');
+    await rows.filter({ hasText: 'no window answers until one is started' }).waitFor();
+    for (const label of ['Restart', 'Hand over']) {
+        await window.page.keyboard.press('ArrowDown');
+        await panel.locator('.monaco-list-row.focused', { hasText: label }).waitFor();
+    }
+    editor.baton('take', 'robots');
+    await rows.filter({ hasText: /Take over.*from robots/ }).waitFor();
+    await panel.locator('.quick-input-title', { hasText: 'Baton: standby' }).waitFor();
+    assert.equal(await panel.locator('input').first().getAttribute('placeholder'), 'robots answers AI clients.');
+    await panel.locator('.monaco-list-row.focused', { hasText: 'Hand over' }).waitFor();
+    for (const label of ['Restart', 'Stop', 'Take over']) {
+        await window.page.keyboard.press('ArrowUp');
+        await panel.locator('.monaco-list-row.focused', { hasText: label }).waitFor();
+    }
+    editor.baton('take', 'shop');
+    await rows.filter({ hasText: 'no window answers until one is started' }).waitFor();
+    // What was marked is gone: Enter chooses nothing in its place.
+    assert.equal(await panel.locator('.monaco-list-row.focused').count(), 0);
+    await window.page.keyboard.press('Escape');
+    await expectStatus('live', 'standby');
+});
+
 test('the tooltip says who answers, and where', async () => {
     await window.page.bringToFront();
     await window.statusItem.hover();
     const tooltip = window.page.locator('.monaco-hover', { hasText: 'This window answers AI clients.' });
     await tooltip.first().waitFor();
     assert.match(await tooltip.first().innerText(), new RegExp(`http://127.0.0.1:${editor.batonPort}/mcp`));
+    await tooltip.first().locator('a[data-href^="command:baton.copyClientConfig"]').click();
+    await window.page.locator('.quick-input-title', { hasText: 'Copy the configuration' }).waitFor();
+    await window.page.keyboard.press('Escape');
     await window.page.mouse.move(400, 300);
 });
 
@@ -156,10 +187,22 @@ test('the configuration is written for the user who asks for it', async () => {
     await window.choose('Copy a client');
     await window.pick('Codex', { begins: true });
     await window.pick('Recommended');
-    const toast = window.page.locator('.notification-toast', { hasText: 'Copied the configuration for Codex' }).first();
+    const toast = window.page.locator('.notification-toast', { hasText: `Paste it into ${codex}/config.toml` }).first();
     await toast.locator('.monaco-button', { hasText: 'Write it for me' }).press('Enter');
     await window.page.locator('.notification-toast', { hasText: `Added Baton to ${codex}/config.toml` }).waitFor();
     assert.match(fs.readFileSync(path.join(codex, 'config.toml'), 'utf8'), /\[mcp_servers\.baton\]/);
+    await window.command('Notifications: Clear All Notifications');
+});
+
+test('what was copied last is copied by one pick', async () => {
+    await window.choose('Copy a client');
+    await window.pick('Zed', { begins: true });
+    await window.pick('HTTP');
+    await expectCopied('zed', '--http');
+    await window.page.evaluate(() => globalThis.navigator.clipboard.writeText(''));
+    await window.choose('Copy a client');
+    await window.pick(/Zed.*HTTP, as last time/);
+    await expectCopied('zed', '--http');
     await window.command('Notifications: Clear All Notifications');
 });
 
@@ -167,8 +210,8 @@ test('a configuration by HTTP and one by stdio, with the keyboard', async () => 
     await type('Copy a client', 'Cursor', 'HTTP');
     await expectCopied('cursor', '--http');
     assert.match(await window.clipboard(), new RegExp(`127.0.0.1:${editor.batonPort}/mcp`));
-    await type('Copy a client', 'Cursor', 'stdio');
-    await expectCopied('cursor', '--stdio');
+    await type('Copy a client', 'Roo Code', 'stdio');
+    await expectCopied('roo', '--stdio');
     assert.ok(!(await window.clipboard()).includes(editor.baton('token')));
 });
 

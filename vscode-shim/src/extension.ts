@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 
 import { Agent } from './agent';
 import { installBinaries } from './binaries';
+import { ClientConfigs } from './clients';
 import { EditorLanguages } from './code';
 import { EditorDebugger } from './debug';
 import { serveHandover } from './handover';
@@ -12,6 +13,7 @@ import { Panel } from './panel';
 import { reason } from './problems';
 import { Settings } from './settings';
 import { showStatus } from './statusBar';
+import { WindowsView } from './view';
 
 let running: { agent: Agent; log: vscode.LogOutputChannel } | undefined;
 
@@ -22,7 +24,7 @@ export function activate(context: vscode.ExtensionContext): void {
     const languages = new EditorLanguages();
     const { version } = context.extension.packageJSON as { version: string };
     const noFolder = vscode.Uri.joinPath(context.globalStorageUri, 'empty-windows');
-    const settings: Settings = new Settings(() => agent, context.globalState);
+    const settings: Settings = new Settings(() => agent, () => clients, context.globalState);
     const agent: Agent = new Agent(
         {
             version,
@@ -41,7 +43,8 @@ export function activate(context: vscode.ExtensionContext): void {
         log,
     );
     running = { agent, log };
-    const panel = new Panel(agent, settings, log);
+    const clients = new ClientConfigs(agent, context.globalState);
+    const panel = new Panel(agent, settings, clients, log);
     // Not the log: the agent's last lines come after VS Code has disposed of these.
     context.subscriptions.push(
         debug,
@@ -49,6 +52,7 @@ export function activate(context: vscode.ExtensionContext): void {
         settings,
         showStatus(agent),
         panel.watch(),
+        new WindowsView(agent, panel.actions, (run) => panel.guarded(run)),
         ...panel.register(),
         ...offerMcpServer(agent, version),
     );

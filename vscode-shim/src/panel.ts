@@ -3,12 +3,13 @@
 import * as vscode from 'vscode';
 
 import { type Agent, AgentGone } from './agent';
-import { copyClientConfig, offerNewUrl } from './clients';
+import type { ClientConfigs } from './clients';
 import { reason, remedies, sentence, warn, warnOf } from './problems';
 import { Act, GetStatus, SetAutoStart, type Verb, type WindowStatus } from './protocol';
 import { configuration } from './configuration';
 import { isPort, type Settings } from './settings';
 import { explanation, headline } from './statusBar';
+import type { WindowActions } from './view';
 
 type Entry = vscode.QuickPickItem & { command?: string };
 
@@ -16,6 +17,7 @@ export class Panel {
     constructor(
         private readonly agent: Agent,
         private readonly settings: Settings,
+        private readonly clients: ClientConfigs,
         private readonly log: vscode.LogOutputChannel,
     ) {}
 
@@ -47,7 +49,7 @@ export class Panel {
             handOver: () => this.handOver(),
             changePort: () => this.changePort(),
             toggleAutoStart: () => this.toggleAutoStart(),
-            copyClientConfig: () => copyClientConfig(this.agent),
+            copyClientConfig: () => this.clients.copy(),
             showLogs: () => this.log.show(),
         };
         return Object.entries(commands).map(([name, run]) =>
@@ -55,8 +57,21 @@ export class Panel {
         );
     }
 
+    /** What the view does to a window; it asks as the panel does. */
+    readonly actions: WindowActions = {
+        takeOver: ({ id, state }) => this.takeOver(id, state === 'off' ? 'start' : 'take'),
+        stop: ({ id }) => this.act('stop', id),
+        restart: async (window) => {
+            if (window.id === this.agent.standing?.window) {
+                await this.restart();
+            } else if (window.debug_sessions.length === 0 || (await this.confirmRestart(window.name))) {
+                await this.act('restart', window.id);
+            }
+        },
+    };
+
     /** Whatever goes wrong is one sentence and a button, and nothing is thrown into VS Code. */
-    private async guarded(run: () => Promise<void> | void): Promise<void> {
+    async guarded(run: () => Promise<void> | void): Promise<void> {
         try {
             await run();
         } catch (error) {
@@ -69,11 +84,48 @@ export class Panel {
     }
 
     private async open(): Promise<void> {
-        const entry = await vscode.window.showQuickPick(this.entries(), {
-            title: `Baton: ${headline(this.agent).word}`,
-            placeHolder: explanation(this.agent),
-            matchOnDescription: true,
+        const panel = vscode.window.createQuickPick<Entry>();
+        panel.keepScrollPosition = true;
+        let drawn = '';
+        let marked: string | undefined;
+        /** What is to be marked in a new list: until VS Code says that it is, it speaks of the old one or the first entry. */
+        let awaited: { command: string | undefined } | undefined;
+        // What stands here may change while the user reads it.
+        const draw = () => {
+            panel.title = `Baton: ${headline(this.agent).word}`;
+            panel.placeholder = explanation(this.agent);
+            const entries = this.entries();
+            const now = JSON.stringify(entries);
+            if (now === drawn) {
+                return;
+            }
+            panel.items = entries;
+            // Enter is to choose what was marked before, or nothing.
+            if (drawn !== '') {
+                panel.activeItems = entries.filter(({ command }) => command !== undefined && command === marked);
+                marked = panel.activeItems[0]?.command;
+                awaited = { command: marked };
+            }
+            drawn = now;
+        };
+        panel.onDidChangeActive(([entry]) => {
+            if (awaited === undefined || awaited.command === entry?.command) {
+                awaited = undefined;
+                marked = entry?.command;
+            }
         });
+        draw();
+        const changes = this.agent.onChange(draw);
+        const entry = await new Promise<Entry | undefined>((resolve) => {
+            panel.onDidAccept(() => {
+                resolve(panel.selectedItems[0]);
+                panel.hide();
+            });
+            panel.onDidHide(() => resolve(undefined));
+            panel.show();
+        });
+        changes.dispose();
+        panel.dispose();
         if (entry?.command !== undefined) {
             await vscode.commands.executeCommand(entry.command);
         }
@@ -89,16 +141,22 @@ export class Panel {
             .filter(({ command }, at) => at === 0 || !listed.includes(command))
             .map(({ label, command }) => ({ label: `$(lightbulb) ${label}`, command }));
         if (state === 'standby') {
-            entries.push(entry('debug-start', vscode.l10n.t('Take over'), 'takeOver', standing?.live?.name));
+            const from = standing?.live && vscode.l10n.t('from {0}', standing.live.name);
+            entries.push(entry('debug-start', vscode.l10n.t('Take over'), 'takeOver', from ?? undefined));
         }
         if (state === 'off') {
-            entries.push(entry('debug-start', vscode.l10n.t('Start'), 'start'));
+            const what = vscode.l10n.t('AI clients are answered by this window');
+            entries.push(entry('debug-start', vscode.l10n.t('Start'), 'start', what));
         }
         if (state === 'live' || state === 'standby') {
-            entries.push(entry('debug-stop', vscode.l10n.t('Stop'), 'stop'));
+            const what = state === 'live'
+                ? vscode.l10n.t('no window answers until one is started')
+                : vscode.l10n.t('this window is off until you start it');
+            entries.push(entry('debug-stop', vscode.l10n.t('Stop'), 'stop', what));
         }
         if (cures[0]?.command !== 'baton.restart') {
-            entries.push(entry('debug-restart', vscode.l10n.t('Restart'), 'restart'));
+            const what = vscode.l10n.t('ends what clients debug here');
+            entries.push(entry('debug-restart', vscode.l10n.t('Restart'), 'restart', what));
         }
         if (state) {
             entries.push(entry('arrow-swap', vscode.l10n.t('Hand over to another window...'), 'handOver'));
@@ -146,9 +204,11 @@ export class Panel {
         await this.act(verb, window);
     }
 
-    private async confirmRestart(): Promise<boolean> {
+    private async confirmRestart(name?: string): Promise<boolean> {
         const yes = vscode.l10n.t('Restart');
-        const question = vscode.l10n.t('An AI client is debugging in this window. Restart anyway?');
+        const question = name === undefined
+            ? vscode.l10n.t('An AI client is debugging in this window. Restart anyway?')
+            : vscode.l10n.t('An AI client is debugging in {0}. Restart anyway?', name);
         const detail = vscode.l10n.t('Its debug session ends.');
         return (await vscode.window.showWarningMessage(question, { modal: true, detail }, yes)) === yes;
     }
@@ -190,7 +250,7 @@ export class Panel {
         if (text === undefined || (Number(text) === port && this.agent.problem === undefined)) {
             return;
         }
-        await offerNewUrl(this.agent, await this.settings.changePort(Number(text)));
+        await this.clients.offerNewUrl(await this.settings.changePort(Number(text)));
     }
 
     private async toggleAutoStart(): Promise<void> {

@@ -24,6 +24,8 @@ export interface AutoStart {
 
 /** What to paste into a client's file; a sentence that says what was done, when it was to be written there. */
 export interface ClientConfig {
+    /** The file that it is to be pasted into; absent when it was written there. */
+    file?: string | null;
     /** What `baton config` prints. */
     text: string;
 }
@@ -469,6 +471,48 @@ export interface WindowStatus {
     state: WindowState;
 }
 
+/** What clients do in a window. */
+export interface Work {
+    /** Breakpoints on lines that clients set, by id. */
+    breakpoints: WorkBreakpoint[];
+    /** Clients that called, the latest first. */
+    clients: WorkClient[];
+    /** Debug sessions, the user's too, oldest first. */
+    sessions: WorkSession[];
+}
+
+/** A breakpoint that a client set. */
+export interface WorkBreakpoint {
+    /** What the client calls itself, as far as that is known. */
+    client?: string | null;
+    /** As asked for. */
+    condition?: string | null;
+    /** From 1. */
+    line: number;
+    /** Absolute. */
+    path: string;
+}
+
+/** A client that called. */
+export interface WorkClient {
+    /** What it calls itself. */
+    name: string;
+    /** Seconds since its last call began. */
+    seconds: number;
+}
+
+/** A debug session. */
+export interface WorkSession {
+    /** The user started it. */
+    by_user: boolean;
+    /** As clients name it. */
+    id: string;
+    /** Name of its configuration. */
+    name: string;
+    /** Whether its program is stopped. */
+    stopped: boolean;
+}
+
 export const Act = new RequestType<Action, Outcome, void>('window/act');
 export const SetAutoStart = new RequestType<AutoStart, Outcome, void>('window/setAutoStart');
 export const GetStatus = new RequestType<Nothing, Status, void>('baton/status');
@@ -476,6 +520,7 @@ export const ChangePort = new RequestType<PortChange, PortChanged, void>('baton/
 export const TakeSettings = new RequestType<EditorSettings, SettingsTaken, void>('baton/settings');
 export const ListClients = new RequestType<Nothing, Clients, void>('baton/clients');
 export const GetClientConfig = new RequestType<ClientConfigWish, ClientConfig, void>('baton/clientConfig');
+export const GetWork = new RequestType<Nothing, Work, void>('window/work');
 export const GetEndpoint = new RequestType<Nothing, Endpoint, void>('baton/endpoint');
 export const AskHandover = new RequestType<HandoverQuestion, HandoverAnswer, void>('window/askHandover');
 export const StartInEditor = new RequestType<EditorStart, EditorStarted, void>('debug/start');

@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 
 import type { Agent } from './agent';
-import { offerNewUrl } from './clients';
+import type { ClientConfigs } from './clients';
 import { configuration, explicit } from './configuration';
 import { warnOf } from './problems';
 import { ChangePort, TakeSettings } from './protocol';
@@ -21,6 +21,7 @@ export class Settings implements vscode.Disposable {
 
     constructor(
         private readonly agent: () => Agent,
+        private readonly clients: () => ClientConfigs,
         private readonly memory: vscode.Memento,
     ) {
         this.subscription = vscode.workspace.onDidChangeConfiguration((event) => void this.push(event).catch(warnOf));
@@ -54,7 +55,7 @@ export class Settings implements vscode.Disposable {
         }
         // Every window carries it out; the one that the user looks at says so.
         if (moved_to && event && vscode.window.state.focused) {
-            await offerNewUrl(this.agent(), moved_to);
+            await this.clients().offerNewUrl(moved_to);
         }
     }
 

@@ -5,6 +5,7 @@ import * as vscode from 'vscode';
 import type { Agent } from './agent';
 import { sentence } from './problems';
 
+const COPY = 'baton.copyClientConfig';
 /** Left of the language and the encoding. */
 const PRIORITY = 90;
 
@@ -57,7 +58,9 @@ export function explanation({ standing, problem }: Agent): string {
     if (standing.live) {
         return vscode.l10n.t('{0} answers AI clients.', standing.live.name);
     }
-    return vscode.l10n.t('No window answers AI clients.');
+    return standing.state === 'off'
+        ? vscode.l10n.t('No window answers AI clients. To answer here, start this window.')
+        : vscode.l10n.t('No window answers AI clients. To answer here, take over.');
 }
 
 function restricted(): string {
@@ -74,7 +77,9 @@ function tooltip(agent: Agent): vscode.MarkdownString {
         text.appendMarkdown('\n\n').appendText(restricted());
     }
     if (url) {
-        text.appendMarkdown('\n\n').appendText(url);
+        // As code, so that it is no link: where it leads to, a browser sees nothing.
+        text.isTrusted = { enabledCommands: [COPY] };
+        text.appendMarkdown(`\n\n\`${url}\`\n\n[${vscode.l10n.t('Copy a client\'s configuration...')}](command:${COPY})`);
     }
     return text;
 }

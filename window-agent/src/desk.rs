@@ -2,6 +2,7 @@
 
 mod sentences;
 mod settings;
+mod work;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use baton_proto::shim::{
     Act, Action, AskHandover, AutoStart, Beat, BeatHeard, ChangePort, ClientConfig, ClientConfigWish,
     ClientName, Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorDebuggers,
     EditorDebuggersChanged, EditorLaunch, EditorLaunchChanged, EditorSessionBegan, EditorSessionEnded,
-    EditorSessionMessage, EditorSessionRef, Endpoint, GetClientConfig, GetEndpoint, GetStatus,
+    EditorSessionMessage, EditorSessionRef, Endpoint, GetClientConfig, GetEndpoint, GetStatus, GetWork,
     HandoverQuestion, ListClients, Nothing, Notification, Request, SetAutoStart, Standing, StandingChanged,
     TakeSettings, Transport, Verb, WindowBeat,
 };
@@ -220,6 +221,7 @@ impl Desk {
                 to_value(Clients { clients: CLIENTS.map(to_client).to_vec() })
             }
             GetClientConfig::METHOD => to_value(client_config(from_value(params)?).await?),
+            GetWork::METHOD => to_value(work::of(&self.window).await),
             GetEndpoint::METHOD => to_value(self.endpoint().await?),
             _ => Err(Refusal::protocol(METHOD_NOT_FOUND, format!("there is no method {method}"))),
         }
@@ -305,8 +307,8 @@ async fn client_config(wish: ClientConfigWish) -> Result<ClientConfig, Refusal> 
         Transport::Http => "--http",
         Transport::Stdio => "--stdio",
     });
-    let write = wish.write.then_some("--write");
-    let args = ["config", &wish.client].into_iter().chain(transport).chain(write).map(Into::into).collect();
+    let way = if wish.write { "--write" } else { "--json" };
+    let args = ["config", &wish.client, way].into_iter().chain(transport).map(Into::into).collect();
     let program = Program { path: program, args, cwd: None, env: Vec::new() };
     let run = tokio::time::timeout(CONFIG_TIMEOUT, process::run_to_end(&program)).await;
     let failed = |why: &str| Refusal::new(format!("`baton config {}` failed{why}", wish.client));
@@ -316,8 +318,10 @@ async fn client_config(wish: ClientConfigWish) -> Result<ClientConfig, Refusal> 
     if !output.status.success() {
         return Err(failed(&format!(": {}", first.trim_start_matches("error: "))));
     }
-    let text = if wish.write { first } else { String::from_utf8_lossy(&output.stdout).into_owned() };
-    Ok(ClientConfig { text })
+    match wish.write {
+        true => Ok(ClientConfig { text: first, file: None }),
+        false => serde_json::from_slice(&output.stdout).map_err(|_| failed("; run it for the reason")),
+    }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]

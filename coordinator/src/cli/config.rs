@@ -7,6 +7,7 @@ use baton_client_files::{Client, Reach};
 use baton_link::home::{HOME_VARIABLE, Home, HomeError};
 use baton_proto::discovery::Role;
 use clap::Args;
+use serde_json::json;
 
 use super::outcome::{Done, Failed, exit};
 use super::output;
@@ -29,6 +30,9 @@ pub(crate) struct ConfigOptions {
     /// Remove Baton from the client's file
     #[arg(long)]
     remove: bool,
+    /// Print the text and the file that it belongs into as JSON
+    #[arg(long, conflicts_with_all = ["write", "remove"])]
+    json: bool,
     /// Use this file instead of the client's global one
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
@@ -67,6 +71,10 @@ pub(super) async fn run(options: ConfigOptions) -> Done {
         };
         output::note(format!("{what} {}", path.display()));
         warn_of_bearer(&reach);
+        return Ok(());
+    }
+    if options.json {
+        output::json(&json!({ "text": client.render(&entry), "file": path }));
         return Ok(());
     }
     output::line(client.render(&entry));

@@ -21,6 +21,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
+use tokio::time::Instant;
 use tracing::{Instrument, error, info_span};
 
 use super::audit::Audit;
@@ -64,6 +65,9 @@ impl Handler {
             cancelled: context.ct.clone(),
             session: None,
         };
+        if let (Some(id), Some(name)) = (&caller.id, client) {
+            self.window.guests.note(id, name, Instant::now());
+        }
         let told = Told { notice: text(NOTICE_HEADER), label: text(LABEL_HEADER) };
         let work = perform::call(&self.window, definition, request.arguments, caller, headers);
         let span = info_span!("call", tool = %definition.tool.name, window = %self.window.id);

@@ -9,6 +9,7 @@
 //! | [`fence`] | CORE: which calls of which term may run |
 //! | [`calls`] | the calls that run |
 //! | [`whose`], [`claims`] | which debug session a client means |
+//! | [`guests`] | which clients have called |
 //! | `outside` | files that are another window's |
 //! | `programs`, `tasks` | what a client starts, and what is run before it |
 //! | [`definition`], [`arguments`], [`answer`] | a tool, what it is given, what it answers |
@@ -23,6 +24,7 @@ pub mod debug;
 pub mod debugger;
 pub mod definition;
 pub mod fence;
+pub mod guests;
 pub mod lcp;
 mod outside;
 mod programs;

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::calls::Calls;
 use crate::claims::Claims;
 use crate::fence::{Fence, Refusal};
+use crate::guests::Guests;
 use baton_agent_base::launch_config::LaunchFile;
 use baton_agent_base::object::Object;
 use baton_agent_base::paths;
@@ -56,6 +57,8 @@ pub struct Window {
     pub calls: Calls,
     /// Which debug session each client was last about.
     pub claims: Claims,
+    /// Which clients have called.
+    pub guests: Guests,
     name: Mutex<String>,
     workspace: Mutex<Workspace>,
     auto_start: AtomicBool,
@@ -86,6 +89,7 @@ impl Window {
             code: CodeIndex::new(Places::from_env()),
             calls: Calls::default(),
             claims: Claims::default(),
+            guests: Guests::default(),
             workspace: Mutex::new(workspace),
             auto_start: AtomicBool::new(true),
             fence: Mutex::default(),
