@@ -215,6 +215,8 @@ struct Live {
     root: SessionKey,
     /// It debugs nothing itself: its first child does, and goes by its id.
     is_shell: bool,
+    /// Its connections were told to write at once.
+    is_hastened: bool,
     core: Session,
     outgoing: Option<mpsc::Sender<Bytes>>,
     over: CancellationToken,

@@ -6,17 +6,20 @@
 //! | `spawned`, `direct`, `server` | an adapter that is run; one that is connected to; one that is a server |
 //! | `vscode` | an adapter that VS Code runs |
 //! | `inbox` | what a host tells the engine |
-//! | `tcp`, `terminal`, `inspector`, `end` | connections; terminals of ours; node's inspector; last words |
+//! | `tcp`, `terminal`, `end` | connections; terminals of ours; last words |
+//! | `inspector`, `debugpy`, `nodelay` | takes 40 ms waits out of node's inspector and debugpy's adapter |
 
 use tokio_util::sync::CancellationToken;
 
 use self::inbox::{FromHost, Inbox};
 use self::reach::{Host, Plan, Reach};
 
+pub(crate) mod debugpy;
 mod direct;
 mod end;
 pub(crate) mod inbox;
 pub(crate) mod inspector;
+mod nodelay;
 pub(crate) mod reach;
 pub(crate) mod server;
 #[cfg_attr(sim, path = "host/sim/spawned.rs")]

@@ -16,6 +16,9 @@ pub struct Adapter {
     pub types: Vec<String>,
     /// The type that VS Code's extension for its languages goes by, when it is not the first.
     pub(crate) editor_type: Option<String>,
+    /// Of an editor's debugger: which one it is.
+    #[serde(skip)]
+    pub(crate) known_in_editor: Option<Dialect>,
     /// For people.
     pub languages: Vec<String>,
     /// Extensions of the sources it debugs. Breakpoints in those of another adapter are kept from it.
@@ -294,6 +297,7 @@ impl Adapter {
             loses_pauses: known.loses_pauses,
             tells_running_stacks: known.tells_running_stacks,
             takes_idle_pauses: known.takes_idle_pauses,
+            known_in_editor: Some(known.dialect),
             ..Self::editor()
         }
     }

@@ -21,7 +21,7 @@ use crate::editor::Target;
 use crate::error::DebugError;
 use crate::host::inbox::Inbox;
 use crate::host::reach::{Host, Plan, Reach};
-use crate::host::{self, inspector, terminal};
+use crate::host::{self, debugpy, inspector, terminal};
 use crate::output::{OutputLog, last_words};
 use crate::session::plan::{Link, StartKind};
 use crate::session::{End, Ending, Input, Session};
@@ -111,6 +111,7 @@ impl Engine {
             parent,
             root,
             is_shell: false,
+            is_hastened: false,
             core,
             outgoing: None,
             over,
@@ -260,16 +261,25 @@ impl Engine {
 
     /// The debugger has reached a program: what it answers is to come at once.
     pub(super) fn hasten(&mut self, key: SessionKey) {
-        let Some(live) = self.sessions.get(&key) else { return };
-        if live.plan.session.adapter.dialect != Dialect::JsDebug {
-            return;
-        }
-        let Some(root) = self.sessions.get(&live.root) else { return };
-        let (mark, attached) = (root.mark.clone().unwrap_or_default(), root.plan.attached_port());
+        let Some(live) = self.sessions.get_mut(&key) else { return };
+        let is_first = !std::mem::replace(&mut live.is_hastened, true);
+        let (root, adapter) = (live.root, live.plan.session.adapter);
+        let Some(root) = self.sessions.get(&root) else { return };
+        let attached = root.plan.attached_port();
+        // What an editor starts has no mark of ours. That somebody else's program writes sooner harms nobody.
+        let mark = match (adapter.dialect, adapter.known_in_editor) {
+            (Dialect::JsDebug, _) => Some(root.mark.clone().unwrap_or_default()),
+            (_, Some(Dialect::JsDebug)) => None,
+            (_, Some(Dialect::Debugpy)) if is_first => return self.hasten_by(key, debugpy::hasten),
+            _ => return,
+        };
+        self.hasten_by(key, move || inspector::hasten(mark.as_deref(), attached));
+    }
+
+    fn hasten_by(&mut self, key: SessionKey, hasten: impl FnOnce() -> usize + Send + 'static) {
         self.hosts.spawn(async move {
-            let hasten = move || inspector::hasten(&mark, attached);
             let n_hastened = tokio::task::spawn_blocking(hasten).await.unwrap_or_default();
-            tracing::debug!(key, n_hastened, "inspectors write at once");
+            tracing::debug!(key, n_hastened, "debuggers and programs write at once");
         });
     }
 
