@@ -90,18 +90,6 @@ fn r5_a_stop_outlives_the_agent_and_the_coordinator() {
 }
 
 #[test]
-fn r6_a_closed_window_is_followed_by_a_standby_one() {
-    let mut world = World::new();
-    world.window("shop");
-    let first = term(&world.await_live("shop"));
-    world.window("weather");
-    world.close_window("shop");
-    let status = world.await_live("weather");
-    assert!(term(&status) > first, "terms grow: {status:?}");
-    assert!(find(&status, "shop").is_none() || state_of(&status, "shop") != Some(WindowState::Live));
-}
-
-#[test]
 fn r7_a_restarted_window_is_live_again_with_a_new_term() {
     let mut world = World::new();
     let before = world.window("shop");

@@ -38,7 +38,6 @@ struct Shared {
     member: String,
     secret: Secret,
     is_over: AtomicBool,
-    is_focused: AtomicBool,
     n_beats: AtomicU64,
     place: Mutex<Place>,
 }
@@ -69,7 +68,6 @@ impl Elder {
             id,
             secret,
             is_over: AtomicBool::new(false),
-            is_focused: AtomicBool::new(false),
             n_beats: AtomicU64::new(0),
             place: Mutex::default(),
         });
@@ -79,11 +77,6 @@ impl Elder {
             std::thread::spawn(move || member.attend()),
         ];
         Self { shared, threads }
-    }
-
-    /// Whether its heartbeats say from now on that it has the focus.
-    pub fn set_focused(&self, is_focused: bool) {
-        self.shared.is_focused.store(is_focused, Ordering::Relaxed);
     }
 
     /// `live`, `standby` or `off`, as it was told last.
@@ -197,11 +190,10 @@ impl Shared {
 
     fn beat(&self) {
         let seq = self.n_beats.fetch_add(1, Ordering::Relaxed) + 1;
-        let focused = self.is_focused.load(Ordering::Relaxed);
         // The event stream tells what has changed.
         self.post(
             "heartbeat",
-            &json!({ "incarnation": 1, "seq": seq, "focused": focused, "debug_sessions": [] }),
+            &json!({ "incarnation": 1, "seq": seq, "focused": false, "debug_sessions": [] }),
         );
     }
 
