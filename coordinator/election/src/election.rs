@@ -160,6 +160,8 @@ pub struct Election {
     /// What was known of earlier coordinators.
     past: Past,
     preferred: Option<Preferred>,
+    /// The window that was live last, as the coordinator before knew; its process has died meanwhile.
+    fallen: Option<WindowId>,
     seats: BTreeMap<WindowId, Seat>,
     departed: BTreeMap<WindowId, Departed>,
     settings: Arc<Settings>,
@@ -208,6 +210,11 @@ impl Election {
             recovery_until: Some(now + LEASE),
             settle_until: Some(now + SETTLE),
             past,
+            fallen: start
+                .previous
+                .as_ref()
+                .filter(|_| start.previous_is_dead)
+                .map(|fallen| fallen.window.clone()),
             preferred: start.previous.filter(|_| !start.previous_is_dead),
             seats: BTreeMap::new(),
             departed: BTreeMap::new(),

@@ -191,7 +191,9 @@ impl Election {
             self.outputs.push_back(Output::Notify(id.clone(), Notice::Stop));
         }
         let is_awaited = self.place.awaiting().is_some_and(|(awaited, _)| awaited == id);
-        if is_awaited || self.place.term_of(id).is_some() {
+        // The user stops the one that was live, before anybody has followed it.
+        let is_fallen = self.place.live().is_none() && self.fallen.as_ref() == Some(id);
+        if is_awaited || is_fallen || self.place.term_of(id).is_some() {
             (self.recovery_until, self.settle_until) = (None, None);
             self.vacate();
         }
@@ -446,6 +448,7 @@ impl Election {
         if let Some(seat) = self.seats.get_mut(id) {
             seat.follow_at = None;
             let (window, pid) = (id.clone(), seat.window.pid);
+            self.fallen = None;
             self.preferred = Some(Preferred { window, pid, pid_start: seat.pid_start, term: Some(term) });
         }
     }

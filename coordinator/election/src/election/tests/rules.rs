@@ -249,6 +249,19 @@ fn r9_nobody_waits_for_a_window_proven_dead() {
 }
 
 #[test]
+fn r5_who_stops_the_window_that_died_while_it_was_live_has_nobody_follow_it() {
+    let mut world = World::new();
+    world.open("a").open("b").restart_coordinator(|next| next.previous_is_dead = true);
+    world.register("b").open("a").stop("a").expect("a=off b=standby");
+    world.pass(10_000).expect("a=off b=standby");
+    world.restart_coordinator(|_| {}).register("b").register("a").pass(10_000).expect("a=off b=standby");
+    // One that somebody has followed is stopped as any other.
+    let mut world = World::new();
+    world.open("a").open("b").restart_coordinator(|next| next.previous_is_dead = true);
+    world.register("b").pass(1_000).expect("b=live:2.1").open("a").stop("a").expect("a=off b=live:2.1");
+}
+
+#[test]
 fn r9_nobody_waits_for_a_window_that_has_let_go() {
     let mut world = World::new();
     world.open("a").open("b");
