@@ -1,5 +1,6 @@
 // The view in the activity bar: all windows, what clients do in this one, and which clients those are.
 
+import * as fs from 'node:fs';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 
@@ -37,8 +38,9 @@ export class WindowsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
     private work: Work | undefined;
     private shown = '';
     private timer: NodeJS.Timeout | undefined;
-    /** What is asked for next must not be overtaken by what was asked for before. */
-    private asked: Promise<void> = Promise.resolve();
+    private isAsking = false;
+    /** Something changed after the question that is under way. */
+    private isToAsk = false;
 
     constructor(
         private readonly agent: Agent,
@@ -72,8 +74,18 @@ export class WindowsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
         }
     }
 
+    /** One question at a time, however long the agent takes for it. */
     private refresh(): void {
-        this.asked = this.asked.then(async () => {
+        this.isToAsk = true;
+        if (!this.isAsking) {
+            this.isAsking = true;
+            void this.ask().finally(() => (this.isAsking = false));
+        }
+    }
+
+    private async ask(): Promise<void> {
+        while (this.isToAsk) {
+            this.isToAsk = false;
             try {
                 [this.status, this.work] = await Promise.all([this.agent.request(GetStatus, {}), this.agent.request(GetWork, {})]);
             } catch {
@@ -86,7 +98,7 @@ export class WindowsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
                 this.shown = now;
                 this.changes.fire();
             }
-        });
+        }
     }
 
     getChildren(node?: Node): Node[] {
@@ -208,6 +220,15 @@ function ago(seconds: number): string {
 
 function remove({ path: file, line }: WorkBreakpoint): void {
     const isIt = (known: vscode.Breakpoint) =>
-        known instanceof vscode.SourceBreakpoint && known.location.uri.fsPath === file && known.location.range.start.line === line - 1;
+        known instanceof vscode.SourceBreakpoint && known.location.range.start.line === line - 1 && real(known.location.uri.fsPath) === file;
     vscode.debug.removeBreakpoints(vscode.debug.breakpoints.filter(isIt));
+}
+
+/** The agent knows files by where they lie, VS Code by how they were opened. */
+function real(file: string): string {
+    try {
+        return fs.realpathSync(file);
+    } catch {
+        return file;
+    }
 }

@@ -14,7 +14,7 @@ impl Election {
     pub fn hash_at(&self, now: Instant, hasher: &mut impl Hasher) {
         let ahead = |at: Instant| at.saturating_duration_since(now);
         let ago = |at: Instant| now.saturating_duration_since(at);
-        (self.generation, self.last_seq, self.vacated, self.past).hash(hasher);
+        (self.generation, self.last_seq, self.vacated, self.past, &self.fallen).hash(hasher);
         (self.recovery_until.map(ahead), self.settle_until.map(ahead)).hash(hasher);
         ago(self.last_run).min(STALL).hash(hasher);
         match &self.place {
