@@ -24,9 +24,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::api;
 use crate::home::{Home, random_hex};
 use crate::net::{TcpStream, UnixStream};
+use crate::routes;
 use crate::socket;
 
 /// A coordinator that does not answer a hello or a ping for this long has missed it.
@@ -246,7 +246,7 @@ impl Connection {
 
     /// Asks for a sign of life; [`CallError::Silent`] after [`PING_TIMEOUT`].
     pub async fn ping(&mut self) -> Result<Pong, CallError> {
-        match timeout(PING_TIMEOUT, self.get(api::PING.path)).await {
+        match timeout(PING_TIMEOUT, self.get(routes::PING.path)).await {
             Ok(result) => result,
             Err(_) => Err(CallError::Silent),
         }
@@ -254,7 +254,7 @@ impl Connection {
 
     /// Turns this connection into the event stream of a window.
     pub async fn events(mut self, window: &WindowId, incarnation: u64) -> Result<Events, CallError> {
-        let path = format!("{}?incarnation={incarnation}", api::EVENTS.path_for(window.as_str()));
+        let path = format!("{}?incarnation={incarnation}", routes::EVENTS.path_for(window.as_str()));
         let request = self.build(Method::GET, &path, Bytes::new())?;
         let response = bounded(self.send(request)).await?;
         if response.status() != StatusCode::OK {
@@ -390,7 +390,7 @@ async fn say_hello(
 ) -> Result<(StatusCode, Bytes), NoHello> {
     let mut request = Request::new(Full::new(Bytes::from_static(b"{}")));
     *request.method_mut() = Method::POST;
-    *request.uri_mut() = hyper::Uri::from_static(api::HELLO.path);
+    *request.uri_mut() = hyper::Uri::from_static(routes::HELLO.path);
     let headers = request.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Ok(value) = HeaderValue::try_from(authority) {

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use directories::ProjectDirs;
 
-use crate::home::HOME_VARIABLE;
+/// Environment variable that names another state folder.
+pub const HOME_VARIABLE: &str = "BATON_HOME";
 
 /// The folder for downloads of this kind; `variable` of the environment names another one. In `BATON_HOME` when it is
 /// set.

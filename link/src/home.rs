@@ -18,10 +18,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::files::write_new;
 use crate::folders;
+pub use crate::folders::HOME_VARIABLE;
 use crate::process::is_running;
-
-/// Environment variable that names another state folder.
-pub const HOME_VARIABLE: &str = "BATON_HOME";
 
 /// The port of a coordinator that was never told another one; outside every ephemeral range.
 pub const DEFAULT_PORT: u16 = 7717;

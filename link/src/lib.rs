@@ -39,6 +39,7 @@ pub mod peer;
 pub mod plant;
 #[cfg_attr(sim, path = "sim/process.rs")]
 pub mod process;
+pub mod routes;
 pub mod scratch;
 #[cfg(sim)]
 pub mod sim;

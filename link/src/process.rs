@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::home::HOME_VARIABLE;
+use crate::folders::HOME_VARIABLE;
 
 /// A process, told from a later one with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

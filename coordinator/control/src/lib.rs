@@ -36,10 +36,10 @@ use axum::response::Response;
 use baton_election::keeper::{Events, Keeper, KeeperError};
 use baton_election::resolve::resolve_typed;
 use baton_http::Admitted;
-use baton_http::connection::Way;
-use baton_link::api;
+use baton_http::guard::Way;
 use baton_link::explain::Explanation;
 use baton_link::process::own_id;
+use baton_link::routes;
 use baton_proto::control::{
     Done, Failure, Heartbeat, Leave, Outcome, Pong, PortChange, PortChanged, Register, Registered, Replace,
     Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
@@ -180,24 +180,24 @@ impl From<axum::Router> for Control {
 
 fn routes() -> Routes {
     Routes::default()
-        .add(api::HELLO, "hello", "Prove the coordinator to a holder of the secret", hello)
-        .add(api::PING, "ping", "Whether the coordinator answers", ping)
-        .add(api::REGISTER, "register", "Announce a window, again or newly", register)
-        .add(api::HEARTBEAT, "heartbeat", "A sign of life, and what changed", heartbeat)
-        .add(api::LEAVE, "leave", "End a window on purpose", leave)
-        .add(api::EVENTS, "events", "Notices to the window, one JSON a line", events)
-        .add(api::TAKE, "take", "Make a window live (R4)", take)
-        .add(api::START, "start", "The same as take (R4)", take)
-        .add(api::STOP, "stop", "Stop a window; nobody takes its place (R5)", stop)
-        .add(api::RESTART, "restart", "Restart the agent of a window (R7)", restart)
-        .add(api::CHANGE_WINDOW, "change_window", "Change the settings of a window (R8)", change_window)
-        .add(api::SETTINGS, "settings", "Settings in force", settings)
-        .add(api::CHANGE_SETTINGS, "change_settings", "Change settings", change_settings)
-        .add(api::STATUS, "status", "The coordinator and all windows", status)
-        .add(api::ROTATE_TOKEN, "rotate_token", "Make all client tokens worthless", rotate)
-        .add(api::CHANGE_PORT, "change_port", "Move to another port", change_port)
-        .add(api::REPLACE, "replace", "Hand everything over to another version", replace)
-        .add(api::SHUTDOWN, "shutdown", "Answer, then end the coordinator", shutdown)
+        .add(routes::HELLO, "hello", "Prove the coordinator to a holder of the secret", hello)
+        .add(routes::PING, "ping", "Whether the coordinator answers", ping)
+        .add(routes::REGISTER, "register", "Announce a window, again or newly", register)
+        .add(routes::HEARTBEAT, "heartbeat", "A sign of life, and what changed", heartbeat)
+        .add(routes::LEAVE, "leave", "End a window on purpose", leave)
+        .add(routes::EVENTS, "events", "Notices to the window, one JSON a line", events)
+        .add(routes::TAKE, "take", "Make a window live (R4)", take)
+        .add(routes::START, "start", "The same as take (R4)", take)
+        .add(routes::STOP, "stop", "Stop a window; nobody takes its place (R5)", stop)
+        .add(routes::RESTART, "restart", "Restart the agent of a window (R7)", restart)
+        .add(routes::CHANGE_WINDOW, "change_window", "Change the settings of a window (R8)", change_window)
+        .add(routes::SETTINGS, "settings", "Settings in force", settings)
+        .add(routes::CHANGE_SETTINGS, "change_settings", "Change settings", change_settings)
+        .add(routes::STATUS, "status", "The coordinator and all windows", status)
+        .add(routes::ROTATE_TOKEN, "rotate_token", "Make all client tokens worthless", rotate)
+        .add(routes::CHANGE_PORT, "change_port", "Move to another port", change_port)
+        .add(routes::REPLACE, "replace", "Hand everything over to another version", replace)
+        .add(routes::SHUTDOWN, "shutdown", "Answer, then end the coordinator", shutdown)
 }
 
 /// The answer of every route.

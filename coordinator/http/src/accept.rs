@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::body::Body;
-use crate::connection::{Connection, Farewell, Way};
+use crate::connection::stream::{Left, Stream, Watched};
+use crate::connection::{Connection, Farewell};
+use crate::guard::Way;
 use crate::respond;
-use crate::stream::{Left, Stream, Watched};
 use crate::{Admitted, END_GRACE, End, Gate};
 
 /// Largest head of a request.

@@ -4,6 +4,9 @@
 //! at that very moment loses its call. So the clock here starts with the first byte of a head, not with the end
 //! of the previous answer.
 
+mod share;
+pub(crate) mod stream;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,10 +17,10 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::either::Either;
 
-use crate::guard::Holder;
+use self::share::Share;
+use self::stream::Stream;
+use crate::guard::{Holder, Way};
 use crate::linger::Lingering;
-use crate::share::Share;
-use crate::stream::Stream;
 
 /// How long a head may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -80,15 +83,6 @@ pub(crate) struct Connection {
     closing: OnceLock<Farewell>,
     close: Notify,
     connections: Arc<Connections>,
-}
-
-/// How a connection came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// On a port of ours, which anybody on this machine can dial.
-    Port(u16),
-    /// On the socket in the state folder, which only this user can reach.
-    Socket,
 }
 
 /// Why we end a connection that could go on. The client is told, in the place of an answer to what it may be writing.

@@ -10,12 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use baton_election::roster::Roster;
-use baton_link::api;
+use baton_link::routes;
 use baton_proto::discovery::{HelloCredential, Role, Secret, Token};
 use http::{HeaderMap, Method, Request, header};
 use tokio::sync::{mpsc, watch};
-
-use crate::connection::Way;
 
 /// Rotations that a coordinator which lost its state can learn of from a client.
 const LATER_EPOCHS: u32 = 64;
@@ -31,6 +29,15 @@ pub enum Route {
     Control,
     /// Nobody.
     Unknown,
+}
+
+/// How a connection came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// On a port of ours, which anybody on this machine can dial.
+    Port(u16),
+    /// On the socket in the state folder, which only this user can reach.
+    Socket,
 }
 
 /// Who holds connections of MCP clients: each of these has its own share of them.
@@ -119,7 +126,7 @@ impl Guard {
             Way::Socket => true,
             Way::Port(port) => bearer(headers).is_some_and(|bearer| match route {
                 Route::Mcp => self.is_client(bearer),
-                Route::Control if path == api::HELLO.path => self.is_hello(bearer, port),
+                Route::Control if path == routes::HELLO.path => self.is_hello(bearer, port),
                 Route::Control => self.member.matches(bearer),
                 Route::Unknown => self.is_client(bearer) | self.member.matches(bearer),
             }),

@@ -11,8 +11,8 @@
 //! | module | what it does |
 //! |---|---|
 //! | `accept` | the accept loop: how a connection is served, and how both end |
-//! | [`connection`] | the open connections: how many, what each is doing, which give way |
-//! | `linger`, `share`, `stream` | reading out the last of a connection, fair shares, what a connection runs over |
+//! | [`connection`] | the open connections: how many, what each is doing, which give way, fair shares, what one runs over |
+//! | `linger` | reading out the last of a connection |
 //! | [`guard`] | who may ask |
 //! | [`body`] | a bounded request in, one of a few kinds of answer out |
 //! | [`respond`] | answers, and the only place where an error becomes a status |
@@ -26,8 +26,6 @@ pub mod guard;
 mod linger;
 pub mod respond;
 pub mod sender;
-mod share;
-mod stream;
 pub mod successor;
 
 use std::sync::Arc;
@@ -46,7 +44,8 @@ use tokio_util::sync::CancellationToken;
 
 use accept::Listener;
 use body::{Body, Budget};
-use connection::{Connection, Connections, Way};
+use connection::{Connection, Connections};
+use guard::Way;
 use guard::{Guard, Holder, Refusal, Route, TokenNews};
 
 /// How long calls in flight may go on after the end began.

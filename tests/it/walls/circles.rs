@@ -1,4 +1,5 @@
-//! No crate has a large circle of files, and no folder imports one that stands on it: counted from what is named.
+//! No crate has a large circle of files, and no room of one stands on another that stands on it: counted from what is
+//! named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -43,6 +44,30 @@ impl Crate {
         let circles = tarjan_scc(&graph).into_iter().filter(|circle| circle.len() > 1);
         circles.map(|circle| circle.into_iter().map(|idx| self.name(idx)).collect()).collect()
     }
+
+    /// Circles of rooms, each as the names of files that close it. A room is a folder with the file of its name, or a
+    /// file alone; what puts them together (`lib.rs`, `main.rs`) is above all of them.
+    fn circles_of_rooms(&self) -> Vec<Vec<String>> {
+        let room = |idx: usize| module_of(&self.files[idx].path).first().cloned();
+        let mut named: BTreeMap<(String, String), String> = BTreeMap::new();
+        for (from, to) in &self.arrows {
+            if let (Some(above), Some(below)) = (room(*from), room(*to))
+                && above != below
+            {
+                named.insert((above, below), format!("{} -> {}", self.name(*from), self.name(*to)));
+            }
+        }
+        let rooms = named.keys().map(|(above, below)| (above.as_str(), below.as_str()));
+        let graph: DiGraphMap<&str, ()> = DiGraphMap::from_edges(rooms);
+        let circles = tarjan_scc(&graph).into_iter().filter(|circle| circle.len() > 1);
+        let is_in = |circle: &[&str], room: &String| circle.contains(&room.as_str());
+        let closing = |circle: Vec<&str>| {
+            let inside =
+                named.iter().filter(|((above, below), _)| is_in(&circle, above) && is_in(&circle, below));
+            inside.map(|(_, shown)| shown.clone()).collect()
+        };
+        circles.map(closing).collect()
+    }
 }
 
 /// Every crate's product files: what is compiled for tests and fuzzing alone is left out.
@@ -83,4 +108,27 @@ fn a_planted_circle_is_found() {
     assert_eq!(circle.iter().map(Vec::len).collect::<Vec<_>>(), [3]);
     let of_tests = planted("pub struct C; #[cfg(test)] mod tests { use crate::a::A; }").circles();
     assert_eq!(of_tests, [[""; 0]; 0]);
+}
+
+#[test]
+fn no_room_stands_on_one_that_stands_on_it() {
+    let circles: Vec<Vec<String>> = crates().values().flat_map(Crate::circles_of_rooms).collect();
+    assert!(circles.is_empty(), "rooms that name each other in a circle: {circles:#?}");
+}
+
+#[test]
+fn a_planted_circle_of_rooms_is_found() {
+    let file = |path: &str, text: &str| Source::parse(Path::new(path), text);
+    let planted = |inner: &str| {
+        let of = Crate::of(vec![
+            file("x/src/lib.rs", "mod a; mod b; use a::A;"),
+            file("x/src/a.rs", "mod inner; use crate::b::B;"),
+            file("x/src/a/inner.rs", "use super::A; use crate::b::B;"),
+            file("x/src/b.rs", "mod inner;"),
+            file("x/src/b/inner.rs", inner),
+        ]);
+        of.circles_of_rooms()
+    };
+    assert_eq!(planted("use crate::a::inner::C;").len(), 1);
+    assert!(planted("use super::B;").is_empty(), "a room may be as it likes inside");
 }

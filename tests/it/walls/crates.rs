@@ -183,3 +183,20 @@ fn a_forbidden_dependency_is_found() {
     let allowed = "[dependencies]\nbaton-proto.workspace = true\n[dev-dependencies]\nbaton-coordinator.workspace = true";
     assert_eq!(forbidden(allowed), [""; 0]);
 }
+
+/// A crate stands one floor above the highest of those that it names.
+fn floor_of(name: &str) -> usize {
+    let named = ALLOWED.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, named)| named);
+    1 + named.iter().map(|below| floor_of(below)).max().unwrap_or(0)
+}
+
+/// Floors above `baton-link`, which agent and coordinator share.
+const MAX_FLOORS: usize = 6;
+
+#[test]
+fn the_house_is_low() {
+    for roof in ["baton-window-agent", "baton-coordinator"] {
+        let n_floors = floor_of(roof) - floor_of("baton-link");
+        assert!((2..=MAX_FLOORS).contains(&n_floors), "{roof}: {n_floors} floors");
+    }
+}

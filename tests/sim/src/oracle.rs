@@ -170,6 +170,14 @@ impl Oracle {
         }
     }
 
+    /// Nothing in the state folder tells of a coordinator before: the next one is the first there ever was, and the
+    /// window that comes first is live.
+    pub(crate) fn on_memory_lost(&mut self, now: Duration) {
+        if let Some(window) = self.live_window() {
+            self.on_window_suffers(now, window);
+        }
+    }
+
     /// Files cannot be written for so long.
     pub(crate) fn on_full_disk(&mut self, until: Duration) {
         self.unwritable_until = self.unwritable_until.max(until);

@@ -47,6 +47,8 @@ const LAUNCH: &str = r#"{"version": "0.2.0", "configurations": [
 
 /// The program of another version: it is looked at, and never run.
 const PROGRAM: &str = "baton";
+/// Each of these files tells that there was a coordinator.
+const WITNESSES: [&str; 3] = ["state.json", "discovery.json", "coordinator.lock"];
 
 /// What a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -349,6 +351,9 @@ impl World {
         let removed = std::fs::remove_file(self.home().join(name));
         let what = if removed.is_ok() { "is lost" } else { "was not there to lose" };
         self.tell(&format!("{name} {what}"));
+        if WITNESSES.iter().all(|name| !self.home().join(name).exists()) {
+            self.oracle.on_memory_lost(self.now);
+        }
     }
 
     /// Leaves of a file of the state folder what a machine without power may leave: half of it, or nothing in it, and

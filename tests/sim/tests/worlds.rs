@@ -39,7 +39,7 @@ fn a_fault_in_the_product_is_found() {
 /// Each of them found a fault once, see docs/simulation.md.
 #[test]
 fn what_was_found_is_mended() {
-    for seed in ["578", "1605", "1933", "3107", "3684"] {
+    for seed in ["578", "1605", "1933", "3107", "3684", "20708"] {
         let (is_fine, told) = simulate(&["--seed", seed]);
         assert!(is_fine, "{told}");
     }

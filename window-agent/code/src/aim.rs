@@ -9,8 +9,8 @@ use serde_json::json;
 use super::choose::not_found;
 use super::lsp::{self, Position};
 use super::outline::ask_symbols;
-use super::references::{Wanted, about, name_position};
-use super::server::{Server, ServerError};
+use super::references::{Wanted, name_position};
+use super::server::{Ask, Server, ServerError};
 use super::symbols::{self, Match, Symbol};
 use super::text::{Encoding, is_word};
 use super::types::{Freshness, Outline, Subject};
@@ -179,7 +179,7 @@ async fn meanings(
     let (mut n_told, mut n_answered, mut refused) = (0, 0, None);
     let mut meanings: BTreeMap<(PathBuf, u32), Position> = BTreeMap::new();
     for place in places.take(MAX_ASKED) {
-        let ask = about("textDocument/definition", &outline.subject, place, json!({}));
+        let ask = Ask::about("textDocument/definition", &outline.subject, place, json!({}));
         match server.ask(ask, deadline).await {
             Ok(answered) => {
                 n_answered += 1;

@@ -6,11 +6,10 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::documents::{Snapshot, Stamp};
 use super::lsp::Position;
 use super::lsp::answers::{CompletionItem, Marked, completions};
 use super::lsp::lenient::Kept;
-use super::references::about;
-use super::server::documents::{Snapshot, Stamp};
 use super::server::{Ask, Server};
 use super::symbols::completion_kind;
 use super::text::{Encoding, Text, is_word};
@@ -55,7 +54,7 @@ impl CodeIndex {
             .map_err(|why| Fault::new(Kind::NoServer, format!("Cannot complete this: {why}.")))?;
         self.sync(workspace, Some(deadline)).await;
         let at = typed(&mut subject, place)?;
-        let ask = about("textDocument/completion", &subject, at, json!({"context": {"triggerKind": 1}}));
+        let ask = Ask::about("textDocument/completion", &subject, at, json!({"context": {"triggerKind": 1}}));
         let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
         let begun = begun_word(&subject.snapshot.text, at).to_lowercase();
         let mut items = completions(&answered.result);

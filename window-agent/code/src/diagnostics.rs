@@ -8,9 +8,9 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
+use super::documents::Snapshot;
 use super::lsp::answers::{FileDiagnostics, ProjectDiagnostics};
 use super::lsp::{self, Diagnostic};
-use super::server::documents::Snapshot;
 use super::server::{Ask, Server};
 use super::servers::root_of;
 use super::told::Since;

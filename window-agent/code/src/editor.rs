@@ -6,21 +6,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baton_proto::shim::{
-    ApplyInEditor, CodeEdit, CodeEdits, CodeFile, CodeFileEdits, CodeFileOperation, CodeOpened, CodeProblems,
+    ApplyInEditor, CodeEdit, CodeEdits, CodeFileEdits, CodeFileOperation, CodeOpened, CodeProblems,
     CodeScope, GetEditorProblems, OpenInEditor,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
-use super::files::{self, FileError};
+use super::documents::{Snapshot, Stamp};
+use super::files::{self, FileError, for_editor, on_disk};
 use super::lsp::answers::LinkedCode;
 use super::lsp::{self, Diagnostic};
 use super::plan::{FileEdit, Plan};
 use super::search;
-use super::server::documents::{Snapshot, Stamp};
 use super::server::{Ask, Server};
-use super::text::{Encoding, Text};
+use super::text::{Encoding, Text, hash};
 use super::types::{Freshness, Unsaved, View};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::shim::{Shim, ShimError};
@@ -184,7 +183,7 @@ impl CodeEditor {
         let files = plan.edits.iter().filter_map(|edit| {
             Some(CodeFileEdits {
                 path: edit.from.as_ref()?.display().to_string(),
-                hash: hash(edit.old.as_str()),
+                hash: hash(edit.old.as_str().as_bytes()),
                 edits: edit.replacements.iter().map(|(span, new)| to_edit(&edit.old, span, new)).collect(),
             })
         });
@@ -223,23 +222,13 @@ impl CodeEditor {
     async fn is_being_changed(&self, plan: &Plan, other: &Path) -> Result<bool, Fault> {
         let is_it = |edit: &&FileEdit| edit.from.as_deref() == Some(other);
         let Some(edit) = plan.edits.iter().find(is_it) else { return Ok(true) };
-        let opening = self.shim.ask::<OpenInEditor>(of_text(other, edit.old.as_str()));
+        let opening = self.shim.ask::<OpenInEditor>(for_editor(other, edit.old.as_str()));
         let opened = opening.await.map_err(|error| gone(&error))?;
         // One that is not current is listed, although nobody changed it.
         let is_unsaved = |path: &Path| opened.is_current || path != other;
         let mut unsaved = opened.unsaved.iter().map(|text| Path::new(&text.path));
         Ok(unsaved.any(|path| is_unsaved(path) && plan.has(path)))
     }
-}
-
-/// A file as the disk has it, for VS Code to open; whatever its line ends are.
-pub(super) fn on_disk(snapshot: &Snapshot) -> CodeFile {
-    of_text(&snapshot.path, snapshot.text.as_str())
-}
-
-fn of_text(path: &Path, text: &str) -> CodeFile {
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    CodeFile { path: path.display().to_string(), hash: hash(&text) }
 }
 
 fn to_edit(text: &Text, span: &std::ops::Range<usize>, new: &str) -> CodeEdit {
@@ -259,10 +248,6 @@ fn diagnostics(problems: &[Value]) -> Vec<Diagnostic> {
         problem.code = code.or(problem.code.take());
     }
     all
-}
-
-fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn gone(error: &ShimError) -> Fault {

@@ -1,14 +1,17 @@
 //! Files as the engine reads and writes them: text only, of a bounded size, with a stamp.
 
+use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use baton_proto::shim::CodeFile;
 use ignore::WalkBuilder;
+use rustix::fs::OFlags;
 
-use super::server::documents::{Snapshot, Stamp};
+use super::documents::{Snapshot, Stamp};
 use super::text::{self, NotText, Storage, Text};
 use baton_agent_base::fault::{Fault, Kind};
 use baton_link::trees::is_top;
@@ -109,6 +112,24 @@ pub(crate) fn files_below(folder: &Path, n_max: usize) -> Result<Vec<PathBuf>, F
     }
     files.sort();
     Ok(files)
+}
+
+/// A file as the disk has it, for VS Code to open; whatever its line ends are.
+pub(crate) fn on_disk(snapshot: &Snapshot) -> CodeFile {
+    for_editor(&snapshot.path, snapshot.text.as_str())
+}
+
+/// A file with this text, as VS Code counts it.
+pub(crate) fn for_editor(path: &Path, text: &str) -> CodeFile {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    CodeFile { path: path.display().to_string(), hash: text::hash(text.as_bytes()) }
+}
+
+/// Files that nobody else reads, and that are not somewhere else.
+pub(crate) fn private() -> std::fs::OpenOptions {
+    let mut options = File::options();
+    options.mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
 }
 
 #[cfg(test)]

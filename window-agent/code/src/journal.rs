@@ -14,17 +14,17 @@
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
-use sha2::{Digest, Sha256};
 
-use super::files::is_nothing;
+use super::files::{is_nothing, private};
 use super::kept::{self, Record};
+use super::text::hash;
 use baton_agent_base::fault::{Fault, Kind};
 
 /// What the names of our folders in a tree begin with.
@@ -98,13 +98,6 @@ fn lock(folder: &Path, limit: Duration) -> Result<File, Fault> {
         Err(_) => Err(Fault::new(Kind::Busy, "Another window is changing files; nothing was changed.")
             .hint("Try again in a moment.")),
     }
-}
-
-/// Files that nobody else reads, and that are not somewhere else.
-pub(crate) fn private() -> std::fs::OpenOptions {
-    let mut options = File::options();
-    options.mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-    options
 }
 
 fn undo_folder(changes: &Path) -> PathBuf {
@@ -661,11 +654,6 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 fn is_text(path: &Path, expected: &str) -> bool {
     std::fs::read(path).is_ok_and(|bytes| hash(&bytes) == expected)
-}
-
-/// Stands for a text in a journal.
-pub(crate) fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether a path is of a folder of ours in a tree.

@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::files::{MAX_MOVED, files_below};
-use super::journal::{hash, private};
+use super::files::{MAX_MOVED, files_below, private};
 use super::plan::{FileEdit, FolderMove, Plan};
-use super::text::{self, Text};
+use super::text::{self, Text, hash};
 
 /// So long a change can be undone.
 const KEPT: Duration = Duration::from_hours(24);

@@ -14,7 +14,6 @@ use serde_json::json;
 use super::lsp::answers::DocumentHighlight;
 use super::lsp::lenient::list;
 use super::lsp::{self, Location, Position};
-use super::references::about;
 use super::server::{Answered, Ask, Server, ServerError};
 use super::servers::ServerSpec;
 use super::text::{Encoding, Text};
@@ -51,7 +50,7 @@ pub(super) async fn look(
     (encoding, with_declaration): (Encoding, bool),
     deadline: Instant,
 ) -> LeftOut {
-    let ask = about("textDocument/definition", subject, target, json!({}));
+    let ask = Ask::about("textDocument/definition", subject, target, json!({}));
     let Ok(answered) = server.ask(ask, deadline).await else {
         return LeftOut { n_unknown: 1, ..LeftOut::default() };
     };

@@ -23,6 +23,7 @@ pub mod change;
 pub mod choose;
 pub mod complete;
 pub mod diagnostics;
+pub mod documents;
 pub mod editor;
 pub mod edits;
 pub mod files;

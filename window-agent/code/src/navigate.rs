@@ -12,7 +12,7 @@ use super::aim::{Target, outline_beside};
 use super::lsp::answers::{Call, Hover, Named};
 use super::lsp::lenient::{Kept, list};
 use super::lsp::{self, Location, Position};
-use super::references::{Wanted, about, name_position};
+use super::references::{Wanted, name_position};
 use super::server::{Ask, Server};
 use super::symbols::{self, Symbol, kind_name};
 use super::text::Encoding;
@@ -58,7 +58,7 @@ impl CodeIndex {
     ) -> Result<Spots, Fault> {
         let since = Since::now();
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
-        let ask = about("textDocument/definition", &outline.subject, target.position, json!({}));
+        let ask = Ask::about("textDocument/definition", &outline.subject, target.position, json!({}));
         let (answered, freshness) = self.ask_told(workspace, &server, ask, since, deadline).await?;
         let encoding = answered.agreed.encoding;
         let found = lsp::locations(&answered.result).into_iter().map(|at| (at, Found::default())).collect();
@@ -79,7 +79,7 @@ impl CodeIndex {
         deadline: Instant,
     ) -> Result<(String, Spots), Fault> {
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
-        let ask = about("textDocument/hover", &outline.subject, target.position, json!({}));
+        let ask = Ask::about("textDocument/hover", &outline.subject, target.position, json!({}));
         let (answered, freshness) = self.ask_settled(&server, ask, deadline).await?;
         let contents = read::<Hover>(&answered.result).contents;
         let text = contents.map(|contents| contents.text().trim_end().to_owned()).unwrap_or_default();
@@ -146,13 +146,15 @@ impl CodeIndex {
         };
         let method = "textDocument/prepareCallHierarchy";
         for place in std::iter::once(&target.position).chain(&target.overloads) {
-            let ask = about(method, &outline.subject, *place, json!({}));
+            let ask = Ask::about(method, &outline.subject, *place, json!({}));
             take(self.ask_settled(server, ask, deadline).await?.0.result);
         }
         if target.is_use {
             for (beside, place) in self.defined_beside(server, outline, target, deadline).await? {
                 // The use told already what there is, when these cannot be asked.
-                if let Ok(answered) = server.ask(about(method, &beside, place, json!({})), deadline).await {
+                if let Ok(answered) =
+                    server.ask(Ask::about(method, &beside, place, json!({})), deadline).await
+                {
                     take(answered.result);
                 }
             }
@@ -168,7 +170,7 @@ impl CodeIndex {
         target: &Target,
         deadline: Instant,
     ) -> Result<Vec<(Subject, Position)>, Fault> {
-        let ask = about("textDocument/definition", &outline.subject, target.position, json!({}));
+        let ask = Ask::about("textDocument/definition", &outline.subject, target.position, json!({}));
         let (answered, _) = self.ask_settled(server, ask, deadline).await?;
         let Some(first) = lsp::locations(&answered.result).into_iter().next() else { return Ok(Vec::new()) };
         let Some(file) = lsp::path(&first.uri) else { return Ok(Vec::new()) };

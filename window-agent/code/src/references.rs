@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::choose::{not_found, not_on_line};
 use super::lsp::{self, Location, Position};
-use super::server::{Agreed, Ask, Server};
+use super::server::{Ask, Server};
 use super::servers::ServerSpec;
 use super::text::{Encoding, Text, is_word};
 use super::told::Since;
@@ -61,7 +61,7 @@ impl CodeIndex {
         let since = Since::now();
         let (server, outline, target) = self.aim(workspace, wanted, deadline).await?;
         let more = json!({"context": {"includeDeclaration": wanted.with_declaration}});
-        let ask = |place| about("textDocument/references", &outline.subject, place, more.clone());
+        let ask = |place| Ask::about("textDocument/references", &outline.subject, place, more.clone());
         let told = |place| self.ask_told(workspace, &server, ask(place), since, deadline);
         let (answered, mut freshness) = told(target.position).await?;
         let mut found = lsp::locations(&answered.result);
@@ -124,20 +124,6 @@ impl CodeIndex {
             spec.index_needs.first()?
         ))
     }
-}
-
-/// A request about a place, which counts code points.
-pub(super) fn about(method: &'static str, subject: &Subject, place: Position, more: Value) -> Ask {
-    let (uri, text) = (lsp::uri(&subject.snapshot.path), subject.snapshot.text.clone());
-    let params = Arc::new(move |agreed: &Agreed| {
-        let position = text.position(text.offset(place, Encoding::Utf32), agreed.encoding);
-        let mut params = json!({"textDocument": {"uri": uri}, "position": position});
-        if let (Value::Object(params), Value::Object(more)) = (&mut params, &more) {
-            params.extend(more.clone());
-        }
-        params
-    });
-    Ask { method, params, show: subject.shown() }
 }
 
 /// Where a symbol's name stands. Some servers tell the place of the whole symbol only.

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::aim::{Target, outline_beside};
 use super::lsp::{self, Position};
-use super::references::{Wanted, about, name_position};
-use super::server::Server;
+use super::references::{Wanted, name_position};
+use super::server::{Ask, Server};
 use super::text::{Encoding, Text, is_word};
 use super::types::{Outline, Subject};
 use super::{CodeIndex, symbols};
@@ -69,7 +69,7 @@ impl CodeIndex {
             return Err(guessed(wanted, target));
         }
         let own = &outline.subject.snapshot.path;
-        let ask = about("textDocument/definition", &outline.subject, target.position, json!({}));
+        let ask = Ask::about("textDocument/definition", &outline.subject, target.position, json!({}));
         // A server that does not tell has nothing against it.
         let defined = server.ask(ask, deadline).await.map(|answered| lsp::locations(&answered.result));
         let defined = defined.unwrap_or_default();

@@ -1,6 +1,5 @@
 //! A language server: a handle on the one task that owns its process, its documents and what was asked of it.
 
-pub mod documents;
 mod editor;
 pub mod life;
 mod log;
@@ -14,15 +13,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::documents::Snapshot;
-use super::lsp::Diagnostic;
+use super::documents::Snapshot;
 use super::lsp::notices::Capabilities;
+use super::lsp::{self, Diagnostic, Position};
 use super::servers::Choice;
 use super::text::Encoding;
-use super::types::FileChange;
+use super::types::{FileChange, Subject};
 use baton_agent_base::shim::Shim;
 
 /// Commands on their way to the task.
@@ -153,6 +152,20 @@ impl Ask {
     /// One whose parameters are the same however the server counts.
     pub fn new(method: &'static str, params: Value, show: Vec<Snapshot>) -> Self {
         Self { method, params: Arc::new(move |_| params.clone()), show }
+    }
+
+    /// A request about a place, which counts code points.
+    pub(crate) fn about(method: &'static str, subject: &Subject, place: Position, more: Value) -> Self {
+        let (uri, text) = (lsp::uri(&subject.snapshot.path), subject.snapshot.text.clone());
+        let params = Arc::new(move |agreed: &Agreed| {
+            let position = text.position(text.offset(place, Encoding::Utf32), agreed.encoding);
+            let mut params = json!({"textDocument": {"uri": uri}, "position": position});
+            if let (Value::Object(params), Value::Object(more)) = (&mut params, &more) {
+                params.extend(more.clone());
+            }
+            params
+        });
+        Self { method, params, show: subject.shown() }
     }
 }
 

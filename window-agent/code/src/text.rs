@@ -1,5 +1,7 @@
 //! CORE: a text by lines, position encodings, what changed between two texts, and what bytes are text at all.
 
+use sha2::{Digest as _, Sha256};
+
 use super::lsp::{Position, Range};
 
 /// Bytes at the start of a file in which a NUL means that it is no text.
@@ -232,6 +234,11 @@ pub fn encode(text: &str, storage: Storage) -> Vec<u8> {
 /// Whether a character belongs to a name.
 pub fn is_word(char: char) -> bool {
     char.is_alphanumeric() || matches!(char, '_' | '$')
+}
+
+/// Stands for a text: of two different ones it is different.
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

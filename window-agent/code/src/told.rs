@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
+use super::documents::Snapshot;
 use super::lsp;
-use super::server::documents::Snapshot;
 use super::server::{Answered, Ask, Server};
 use super::types::{ChangeKind, FileChange, Freshness};
 use super::watch::Watch;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::documents::Snapshot;
 use super::lsp::Diagnostic;
-use super::server::documents::Snapshot;
 use super::symbols::Symbol;
 
 /// How far an answer can be trusted.

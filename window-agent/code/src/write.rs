@@ -13,9 +13,10 @@ use std::time::SystemTime;
 use rustix::fs::{Access, access};
 
 use super::files::files_below;
-use super::journal::{Fresh, Journal, Turn, hash};
+use super::journal::{Fresh, Journal, Turn};
 use super::kept::Record;
 use super::plan::{FileEdit, Plan};
+use super::text::hash;
 use super::{files, text};
 use baton_agent_base::fault::{Fault, Kind};
 

@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 use baton_proto::shim::{EditorSession, EditorStart};
 use serde_json::Value;
 
-use crate::adapters::adapter::{Adapter, Dialect};
+use crate::adapter::{Adapter, Dialect};
 use crate::adapters::configuration::bad;
 use crate::adapters::table::Table;
 use crate::dap::body::read;
@@ -30,7 +30,6 @@ use crate::options::DebuggerOptions;
 use crate::session::plan::{SessionPlan, StartKind};
 use crate::types::Start;
 
-pub mod adapter;
 mod configuration;
 pub mod debugpy;
 pub(crate) mod general;

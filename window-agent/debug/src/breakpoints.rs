@@ -12,7 +12,7 @@ use crate::types::triggers::TriggerKind;
 use crate::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
 
 use self::triggers::{TriggerEntry, WantedTrigger};
-use crate::adapters::adapter::HitStyle;
+use crate::adapter::HitStyle;
 
 pub(crate) mod kept;
 pub(crate) mod place;

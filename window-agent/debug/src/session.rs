@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use crate::adapters::adapter::Adapter;
+use crate::adapter::Adapter;
 use crate::breakpoints::triggers::{WantedOfKind, WantedTrigger};
 use crate::breakpoints::{Binding, HITS_KEY, Wanted, WantedAll};
 use crate::dap::body::{self, read};

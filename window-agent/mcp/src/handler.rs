@@ -29,8 +29,8 @@ use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::workspace::Stand;
 use baton_agent_tools::CATALOGUE;
 use baton_agent_tools::answer::{Answer, DETAILS, Told};
+use baton_agent_tools::caller::Caller;
 use baton_agent_tools::definition::Definition;
-use baton_agent_tools::whose::Caller;
 use baton_agent_tools::window::Window;
 
 /// The server side of every request; cheap to clone, holds nothing between requests.

@@ -13,7 +13,7 @@ use super::say::note;
 use super::step::{self, program};
 use baton_agent_base::process;
 use baton_agent_debug::DebuggerOptions;
-use baton_agent_debug::adapters::adapter::{Adapter, Dialect, Install, NpmInstall};
+use baton_agent_debug::adapter::{Adapter, Dialect, Install, NpmInstall};
 use baton_agent_debug::adapters::shelf::{self, Found, Origin};
 use baton_agent_debug::adapters::table::Table;
 use baton_agent_debug::adapters::{debugpy, java, select};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::step::{self, program};
-use baton_agent_debug::adapters::adapter::Adapter;
+use baton_agent_debug::adapter::Adapter;
 use baton_agent_debug::adapters::wish::{Launch, Wish};
 use baton_agent_debug::probe;
 use baton_agent_debug::types::{Evaluate, RemoveBreakpoint, Resume, SetBreakpoint, StopEvent, Waited};

@@ -6,19 +6,8 @@ use expect_test::{Expect, expect};
 use rmcp::service::ClientLifecycleMode;
 use serde_json::{Value, json};
 
+use crate::faces::desk::MAIN;
 use crate::support::agent::{self, Agent, Client};
-
-const MAIN: &str = r#"def price(item, quantity):
-    total = PRICES[item] * quantity
-    return total
-
-
-PRICES = {"apple": 3, "bread": 4}
-bill = 0
-for item in PRICES:
-    bill += price(item, 2)
-print("bill:", bill)
-"#;
 
 const WAIT: &str = r#"import os, time
 

@@ -4,7 +4,7 @@
 mod asks;
 mod debug;
 mod debug_errors;
-mod desk;
+pub(crate) mod desk;
 mod fake;
 mod lcp;
 mod names;

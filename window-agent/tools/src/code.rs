@@ -14,7 +14,7 @@ use self::schemas::{
 };
 use crate::answer::{Answer, Spoken, Told, unknown_tool};
 use crate::arguments::typed;
-use crate::whose::Caller;
+use crate::caller::Caller;
 use crate::window::Window;
 use crate::{outside, words};
 use baton_agent_base::fault::{Fault, Kind};

@@ -22,7 +22,7 @@ use self::arguments::Arguments;
 use self::text::Speaker;
 use super::answer::{Answer, Spoken};
 use super::arguments::typed;
-use crate::whose::Caller;
+use crate::caller::Caller;
 use crate::window::Window;
 use crate::words;
 use baton_agent_base::fault::{Fault, Kind};

@@ -14,7 +14,7 @@ use self::results::Waiting;
 use super::answer::{Answer, unknown_tool};
 use super::arguments::typed;
 use super::{outside, programs, redact, stepping, words};
-use crate::whose::Caller;
+use crate::caller::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config::inputs::Answers;

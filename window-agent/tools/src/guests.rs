@@ -17,7 +17,7 @@ pub struct Guests(Mutex<VecDeque<Guest>>);
 
 #[derive(Debug)]
 struct Guest {
-    /// [`Caller::id`](crate::whose::Caller::id).
+    /// [`Caller::id`](crate::caller::Caller::id).
     id: String,
     name: String,
     called: Instant,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Spoken, unknown_tool};
 use super::arguments::typed;
 use super::{outside, programs, redact, words};
-use crate::whose::Caller;
+use crate::caller::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::Fault;
 use baton_agent_base::object::{Object, object};

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`window`] | what all parts of the agent share about its window |
 //! | [`fence`] | CORE: which calls of which term may run |
-//! | [`calls`] | the calls that run |
+//! | [`caller`], [`calls`] | who calls; the calls that run |
 //! | [`whose`], [`claims`] | which debug session a client means |
 //! | [`guests`] | which clients have called |
 //! | `outside` | files that are another window's |
@@ -17,6 +17,7 @@
 
 pub mod answer;
 pub mod arguments;
+pub mod caller;
 pub mod calls;
 pub mod claims;
 pub mod code;
@@ -41,8 +42,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use self::answer::{Answer, Told};
+use self::caller::Caller;
 use self::definition::Definition;
-use self::whose::{Bearing, Caller};
+use self::whose::Bearing;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::names;

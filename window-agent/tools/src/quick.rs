@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Spoken, unknown_tool};
 use super::arguments::typed;
 use super::{outside, programs, redact};
-use crate::whose::Caller;
+use crate::caller::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::Fault;
 use baton_agent_base::object::{Object, object};

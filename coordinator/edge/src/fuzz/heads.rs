@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use baton_election::roster::Roster;
 use baton_election::stand::Stand;
 use baton_http::body::{self, Budget};
-use baton_http::connection::Way;
+use baton_http::guard::Way;
 use baton_http::guard::{Guard, Refusal, Route};
 use baton_proto::control::Settings;
 use baton_proto::discovery::{Role, Secret};

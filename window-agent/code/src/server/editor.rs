@@ -12,8 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::task::sleep_until;
 use super::{Activity, Agreed, Answered, Ask, Command, ServerError};
-use crate::editor::on_disk;
-use crate::files;
+use crate::files::{self, on_disk};
 use crate::lsp::answers::TextDocument;
 use crate::lsp::lenient::list;
 use crate::lsp::{self, Position, Range};

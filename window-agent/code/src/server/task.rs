@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, info, warn};
 
-use super::documents::{DID_OPEN, Documents, Notice, Snapshot, Stamp};
 use super::life::{Input, Life, Output};
 use super::log::log_lines;
 use super::session::{self, Progress};
 use super::watchers::Watchers;
 use super::{Activity, Agreed, Answered, Ask, Command, DiagnosticMap, Published, ServerError};
+use crate::documents::{DID_OPEN, Documents, Notice, Snapshot, Stamp};
 use crate::files;
 use crate::lsp::answers::FileDiagnostics;
 use crate::lsp::lenient::Or;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::adapters::adapter::Adapter;
+use crate::adapter::Adapter;
 use crate::dap::configuration::Configuration;
 use crate::error::DebugError;
 use crate::session::plan::StartKind;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::adapters::adapter::Adapter;
+use crate::adapter::Adapter;
 use crate::adapters::configuration::{add_defaults, bad, check_paths, request_kind};
 use crate::dap::configuration::{Configuration, Connect};
 use crate::error::DebugError;

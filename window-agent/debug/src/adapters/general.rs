@@ -7,7 +7,7 @@ use std::sync::Arc;
 use baton_link::scratch;
 use serde_json::{Map, Value, json};
 
-use crate::adapters::adapter::{Adapter, Dialect, Transport};
+use crate::adapter::{Adapter, Dialect, Transport};
 use crate::adapters::configuration::{add_defaults, bad, check_paths, request_kind};
 use crate::adapters::shelf::{self, Found};
 use crate::adapters::table::Table;

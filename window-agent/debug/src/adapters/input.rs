@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-use crate::adapters::adapter::Adapter;
+use crate::adapter::Adapter;
 use crate::adapters::table::Table;
 use crate::adapters::{select, shelf};
 use crate::dap::configuration::Configuration;

@@ -4,25 +4,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use crate::host::terminal::PRINTED;
 use crate::options::DebuggerOptions;
 use baton_agent_base::process::Program;
 
 /// What runs it. See there.
 const START: &str = include_str!("js_debug.js");
-/// By itself node tells the address of its debugger to everybody who asks over HTTP.
-const TOLD_TO_ALL: &str = "--inspect-publish-uid=http";
-/// It is printed only, and left out of what the program printed.
-const PRINTED: &str = "--inspect-publish-uid=stderr";
 
 /// The server's command line with what keeps its sockets from other users.
 pub(crate) fn guarded(mut program: Program) -> Program {
     program.args.splice(0..0, ["-e".into(), START.into()]);
     program
-}
-
-/// What a program in a terminal is told of its debugger.
-pub(crate) fn guarded_options(value: &str) -> String {
-    value.replace(TOLD_TO_ALL, PRINTED)
 }
 
 /// Fills in what its own extension would.
@@ -59,6 +51,7 @@ pub(crate) fn complete_attach(arguments: &mut Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::terminal::{TOLD_TO_ALL, guarded_options};
 
     #[test]
     fn the_address_of_a_debugger_is_told_to_nobody() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::adapters::adapter::{Adapter, Install};
+use crate::adapter::{Adapter, Install};
 use crate::adapters::shelf;
 use crate::adapters::table::Table;
 use crate::adapters::wish::{Attach, Wish};

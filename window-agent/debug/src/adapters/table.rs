@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::adapters::adapter::{Adapter, Dialect, Transport};
-use crate::adapters::shelf::Shelf;
+use crate::adapter::{Adapter, Dialect, Transport};
 use crate::error::DebugError;
+use crate::options::Shelf;
 use baton_agent_base::launch_config::{name_of, parse_jsonc};
 
 /// All adapters, the preferred ones first.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::place::Place;
 use super::{Binding, Breakpoints, SessionKey, described, normal_hits, noted, replaced, told_conditions};
-use crate::adapters::adapter::HitStyle;
+use crate::adapter::HitStyle;
 use crate::dap::body::{self, FilterOption, NewBreakpoint, SetExceptions, read};
 use crate::types::triggers::{RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint, TriggerKind};
 

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::usage::Usage;
 use super::waits::{Wait, WaitId};
 use super::{Ended, Engine, Live, Reply};
-use crate::adapters::adapter::Dialect;
+use crate::adapter::Dialect;
 use crate::adapters::{self, general};
 use crate::breakpoints::{SessionKey, WantedAll};
 use crate::dap::body::read;

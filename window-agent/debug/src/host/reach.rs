@@ -30,9 +30,9 @@ pub(crate) struct Server {
     pub(crate) listening: Listening,
     /// What the server prints is what the debugged program prints.
     pub(crate) prints_program_output: bool,
-    /// See [`crate::adapters::adapter::Adapter::late_output`].
+    /// See [`crate::adapter::Adapter::late_output`].
     pub(crate) late_output: bool,
-    /// See [`crate::adapters::adapter::Adapter::answers_after_end`].
+    /// See [`crate::adapter::Adapter::answers_after_end`].
     pub(crate) answers_after_end: bool,
     /// Where sources lie that the server names by relative paths.
     pub(crate) source_roots: Vec<PathBuf>,

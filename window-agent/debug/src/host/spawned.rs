@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr};
 use tokio_util::sync::CancellationToken;
 
-use crate::adapters::adapter::Adapter;
+use crate::adapter::Adapter;
 use crate::connection::{Connection, connect, with_late_output};
 use crate::error::DebugError;
 use crate::host::end::{EXIT_GRACE, MAX_KEPT_WORDS, describe_end};

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use crate::adapters::js_debug;
 use crate::dap::body::{RunInTerminal, read};
 use crate::host::inbox::{FromHost, Inbox, TerminalWriter};
 use crate::types::control::Category;
@@ -12,6 +11,11 @@ use baton_agent_base::process::{self, Program};
 
 /// Texts for a program that it has not read yet.
 const MAX_STDIN: usize = 64;
+/// By itself node tells the address of its debugger to everybody who asks over HTTP.
+pub(crate) const TOLD_TO_ALL: &str = "--inspect-publish-uid=http";
+/// It is printed only, and left out of what the program printed.
+pub(crate) const PRINTED: &str = "--inspect-publish-uid=stderr";
+
 /// Runs a program in a terminal of its own, for an adapter that asked for it; answers it with the process id.
 pub(crate) async fn run(arguments: Value, mark: String, inbox: Inbox) -> Result<Value, String> {
     let program = terminal_program(&arguments).ok_or("runInTerminal without a program")?;
@@ -72,5 +76,10 @@ fn terminal_program(arguments: &Value) -> Option<Program> {
 
 /// The value of a variable, as a program in a terminal gets it.
 fn of_terminal(name: &str, value: &str) -> OsString {
-    if name == "NODE_OPTIONS" { js_debug::guarded_options(value).into() } else { value.into() }
+    if name == "NODE_OPTIONS" { guarded_options(value).into() } else { value.into() }
+}
+
+/// What a program in a terminal is told of its debugger.
+pub(crate) fn guarded_options(value: &str) -> String {
+    value.replace(TOLD_TO_ALL, PRINTED)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::adapters::adapter::Adapter;
+use crate::adapter::Adapter;
 
 /// The part of a plan that the session follows.
 #[derive(Clone, Debug)]

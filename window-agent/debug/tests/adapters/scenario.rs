@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use baton_agent_debug::adapters::shelf::Shelf;
+use baton_agent_debug::Shelf;
 use baton_agent_debug::adapters::wish::{Launch, Wish};
 use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::{Category, OutputPage, OutputWish, ResumeWish};

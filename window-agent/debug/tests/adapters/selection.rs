@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use baton_agent_debug::adapters::shelf::Shelf;
+use baton_agent_debug::Shelf;
 use baton_agent_debug::adapters::wish::{Attach, Launch, Wish};
 use baton_agent_debug::{Debugger, DebuggerOptions};
 

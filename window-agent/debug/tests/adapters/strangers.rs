@@ -188,7 +188,7 @@ fn with_table(program: &Program, table: &str) -> Debugger {
     let config = program.source.with_file_name("adapters.json");
     std::fs::write(&config, table).unwrap();
     let mut options = DebuggerOptions::from_env(vec![program.source.parent().unwrap().to_owned()]);
-    options.shelf = baton_agent_debug::adapters::shelf::Shelf { config: Some(config), ..shelf() };
+    options.shelf = baton_agent_debug::Shelf { config: Some(config), ..shelf() };
     Debugger::spawn(options)
 }
 

@@ -2,8 +2,8 @@
 
 use baton_agent_base::object::Object;
 use baton_agent_tools::answer::Answer;
+use baton_agent_tools::caller::Caller;
 use baton_agent_tools::definition::Definition;
-use baton_agent_tools::whose::Caller;
 use baton_agent_tools::window::Window;
 use hyper::HeaderMap;
 

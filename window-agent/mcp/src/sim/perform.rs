@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use baton_agent_base::object::{Object, object};
 use baton_agent_tools::answer::Answer;
+use baton_agent_tools::caller::Caller;
 use baton_agent_tools::definition::Definition;
-use baton_agent_tools::whose::Caller;
 use baton_agent_tools::window::Window;
 use baton_link::sim::{self, Event};
 use baton_proto::edge::TERM_HEADER;

@@ -1,5 +1,6 @@
 //! Renaming and editing: everything or nothing, and never on what has changed meanwhile.
 
+use baton_agent_tools::CATALOGUE;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -344,4 +345,16 @@ async fn a_change_of_several_files_is_undone_whole_or_not_at_all() {
     assert_eq!(nothing["code"], "nothing_to_undo", "an undo is none of the changes: {nothing:#}");
     let answer = place.ok("lcp_get_diagnostics", json!({"file_path": "main.py", "timeout": 60})).await;
     assert_eq!(answer["total"], 0, "{answer}");
+}
+
+/// Beside what a shell would cost: `git diff` to look, `git checkout` or a patch to take it back.
+#[tokio::test]
+async fn an_undo_costs_a_model_little() {
+    let place = place();
+    let edits = json!([{"start_line": 2, "new_text": "# here"}]);
+    place.ok("lcp_apply_edit", json!({"file_path": "main.py", "edits": edits})).await;
+    let count = |text: &str| tiktoken_rs::cl100k_base_singleton().encode_ordinary(text).len();
+    let definition = serde_json::to_string(&CATALOGUE.find("lcp_undo").unwrap().tool).unwrap();
+    let answer = place.text("lcp_undo", json!({})).await;
+    assert!(count(&definition) <= 100 && count(&answer) <= 20, "{definition}\n{answer}");
 }

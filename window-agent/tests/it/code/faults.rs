@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use baton_agent_code::servers::{Places, ServerSpec, Table};
+use baton_agent_tools::caller::Caller;
 use baton_agent_tools::code;
-use baton_agent_tools::whose::Caller;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,7 @@ use baton_agent_base::workspace::Workspace;
 use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::{Places, Table};
 use baton_agent_debug::{Debugger, DebuggerOptions};
-use baton_agent_tools::whose::Caller;
+use baton_agent_tools::caller::Caller;
 use baton_agent_tools::window::Window;
 use baton_agent_tools::{CATALOGUE, arguments, code};
 use baton_proto::control::WindowKind;

@@ -77,7 +77,8 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::connection::{Busy, Connections, Way};
+    use crate::connection::{Busy, Connections};
+    use crate::guard::Way;
 
     const OLD: Holder = Holder::Token { epoch: 3 };
     const NEW: Holder = Holder::Token { epoch: 4 };

@@ -13,17 +13,17 @@ use tokio_util::either::Either;
 use crate::connection::Connection;
 
 /// A connection of either kind.
-pub(super) type Stream = Either<TcpStream, UnixStream>;
+pub(crate) type Stream = Either<TcpStream, UnixStream>;
 
 /// What is left of a stream that the client has not ended.
-pub(super) struct Left {
-    pub(super) stream: Stream,
+pub(crate) struct Left {
+    pub(crate) stream: Stream,
     /// We have said all that we say, but not that we have.
-    pub(super) is_done: bool,
+    pub(crate) is_done: bool,
 }
 
 /// A stream that tells its connection when bytes arrive.
-pub(super) struct Watched {
+pub(crate) struct Watched {
     /// Taken when it is dropped.
     stream: Option<Stream>,
     connection: Arc<Connection>,
@@ -36,7 +36,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn new(stream: Stream, connection: &Arc<Connection>, leftover: oneshot::Sender<Left>) -> Self {
+    pub(crate) fn new(stream: Stream, connection: &Arc<Connection>, leftover: oneshot::Sender<Left>) -> Self {
         let (stream, leftover, connection) = (Some(stream), Some(leftover), connection.clone());
         Self { stream, connection, leftover, is_shut: false, is_over: false }
     }
