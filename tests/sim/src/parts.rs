@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_agent_base::workspace::Workspace;
-use baton_agent_debug::adapters::shelf::Shelf;
-use baton_agent_debug::{Debugger, DebuggerOptions};
+use baton_agent_debug::{Debugger, DebuggerOptions, Shelf};
 use baton_agent_mcp::listening::Listening;
 use baton_agent_mcp::{Access, Server};
 use baton_agent_tools::window::Window;
