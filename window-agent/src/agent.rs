@@ -51,7 +51,7 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     let editor = extension.as_ref().map(|extension| extension.editor.clone());
     // Without a coordinator nobody follows this agent.
-    let keeping = (!options.standalone).then(|| Keeping::of(&home, &id));
+    let keeping = (!options.standalone).then(|| Keeping::of(&home, &id, editor.is_some()));
     let kept = keeping.as_ref().map(Keeping::begin).unwrap_or_default();
     let window = Arc::new(open_window(&options, id.clone(), editor, kept)?);
     if let Some(keeping) = keeping.clone() {

@@ -1,5 +1,7 @@
 //! Breakpoints outlast their agent: they are written down with each change, and the next agent of the window begins with
-//! them. When the window is closed they go. What a killed window left is kept for a month, if it should come back.
+//! them. When the window is closed they go; an editor keeps its own, and one that opens the window again soon has only
+//! loaded it anew, so that they are still whose they were. What a killed window left is kept for a month, if it should
+//! come back.
 //!
 //! **Invariant:** the file of a window whose agent runs is that agent's: nobody else removes it.
 
@@ -26,12 +28,17 @@ const MAX_LEN: u64 = 1024 * 1024;
 /// What a window that did not come back has left is removed after this time.
 const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// A window that an editor closes and opens again within this time was loaded anew: extensions were updated, or the user
+/// reloaded it. Later nobody's programs are there any more, and what the editor has is the user's.
+const RELOADED_WITHIN: Duration = Duration::from_secs(5 * 60);
+
 /// The file with the breakpoints of one window.
 #[derive(Clone, Debug)]
 pub struct Keeping {
     home: Home,
     name: String,
     agent: Holder,
+    is_editors: bool,
 }
 
 /// What stands in the file.
@@ -40,22 +47,32 @@ struct Written {
     /// The agent that wrote it.
     #[serde(flatten)]
     agent: Holder,
+    /// Its editor closed the window.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_closed: bool,
     #[serde(flatten)]
     kept: Kept,
 }
 
 impl Keeping {
-    /// That of this window, in the state folder.
-    pub fn of(home: &Home, window: &WindowId) -> Self {
-        Self { home: home.clone(), name: format!("{FOLDER}/{window}.json"), agent: Holder::of(own_id()) }
+    /// That of this window, which may be an editor's, in the state folder.
+    pub fn of(home: &Home, window: &WindowId, is_editors: bool) -> Self {
+        let name = format!("{FOLDER}/{window}.json");
+        Self { home: home.clone(), name, agent: Holder::of(own_id()), is_editors }
     }
 
     /// What the agent before has written down; from now on it is this one's. Of a file that cannot be read nothing is kept.
     pub fn begin(&self) -> Kept {
-        let kept = read(&self.home, &self.name).map(|written| written.kept).unwrap_or_else(|error| {
-            warn!(%error, file = %self.name, "the breakpoints of before cannot be read");
-            Kept::default()
-        });
+        let is_over =
+            |written: &Written| written.is_closed && self.age().is_none_or(|age| age > RELOADED_WITHIN);
+        let kept = match read(&self.home, &self.name) {
+            Ok(written) if is_over(&written) => Kept::default(),
+            Ok(written) => written.kept,
+            Err(error) => {
+                warn!(%error, file = %self.name, "the breakpoints of before cannot be read");
+                Kept::default()
+            }
+        };
         self.write_or_warn(&kept);
         self.remove_old();
         kept
@@ -75,6 +92,7 @@ impl Keeping {
     pub fn end(&self, ended: Ended, kept: &watch::Receiver<Kept>) {
         match ended {
             Ended::Restart => self.write_or_warn(&kept.borrow()),
+            Ended::Shutdown if self.is_editors => self.warn_of(self.write(&kept.borrow(), true)),
             Ended::Shutdown => self.forget(),
             // The file is the other agent's.
             Ended::Superseded => {}
@@ -86,18 +104,28 @@ impl Keeping {
         let _ = std::fs::remove_file(self.home.path().join(&self.name));
     }
 
+    /// Since when nobody has written it; none when that lies ahead.
+    fn age(&self) -> Option<Duration> {
+        let modified = std::fs::metadata(self.home.path().join(&self.name)).and_then(|file| file.modified());
+        SystemTime::now().duration_since(modified.ok()?).ok()
+    }
+
     fn write_or_warn(&self, kept: &Kept) {
-        if let Err(error) = self.write(kept) {
+        self.warn_of(self.write(kept, false));
+    }
+
+    fn warn_of(&self, written: io::Result<()>) {
+        if let Err(error) = written {
             warn!(%error, file = %self.name, "breakpoints cannot be written down: a restart would lose them");
         }
     }
 
-    fn write(&self, kept: &Kept) -> io::Result<()> {
+    fn write(&self, kept: &Kept, is_closed: bool) -> io::Result<()> {
         if kept.is_empty() {
             self.forget();
             return Ok(());
         }
-        let bytes = serde_json::to_vec(&Written { agent: self.agent, kept: kept.clone() })?;
+        let bytes = serde_json::to_vec(&Written { agent: self.agent, is_closed, kept: kept.clone() })?;
         if bytes.len() as u64 > MAX_LEN {
             return Err(io::Error::other(format!("they take more than {MAX_LEN} bytes")));
         }
@@ -140,7 +168,7 @@ mod tests {
     }
 
     fn of(home: &Home, window: &str) -> Keeping {
-        Keeping::of(home, &window.parse().unwrap())
+        Keeping::of(home, &window.parse().unwrap(), false)
     }
 
     #[test]
@@ -149,17 +177,34 @@ mod tests {
         let home = Home::open(dir.path()).unwrap();
         let keeping = of(&home, "w1");
         assert!(keeping.begin().is_empty());
-        keeping.write(&some()).unwrap();
+        keeping.write(&some(), false).unwrap();
         assert_eq!(keeping.begin(), some());
         assert!(of(&home, "w2").begin().is_empty());
-        keeping.write(&Kept::default()).unwrap();
+        keeping.write(&Kept::default(), false).unwrap();
         assert!(!dir.path().join("breakpoints/w1.json").exists());
-        keeping.write(&some()).unwrap();
+        keeping.write(&some(), false).unwrap();
         let many = Kept { lines: vec![SetBreakpoint::default(); 20_000], ..Kept::default() };
-        assert!(keeping.write(&many).is_err());
+        assert!(keeping.write(&many, false).is_err());
         assert_eq!(keeping.begin(), some(), "what is too much leaves what was there");
         keeping.forget();
         assert!(keeping.begin().is_empty());
+    }
+
+    #[test]
+    fn a_window_that_its_editor_loads_anew_has_them_still() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let file = dir.path().join("breakpoints/w1.json");
+        let (_sender, kept) = watch::channel(some());
+        let keeping = Keeping { is_editors: true, ..of(&home, "w1") };
+        keeping.end(Ended::Shutdown, &kept);
+        assert_eq!(keeping.begin(), some());
+        keeping.end(Ended::Shutdown, &kept);
+        let long_ago = SystemTime::now() - 2 * RELOADED_WITHIN;
+        File::options().write(true).open(&file).unwrap().set_modified(long_ago).unwrap();
+        assert!(keeping.begin().is_empty(), "opened another day");
+        of(&home, "w1").end(Ended::Shutdown, &kept);
+        assert!(!file.exists(), "nobody else keeps them");
     }
 
     #[test]
@@ -170,7 +215,7 @@ mod tests {
         fs::write(dir.path().join("breakpoints/w1.json"), "{\"lines\":[{").unwrap();
         let keeping = of(&home, "w1");
         assert!(keeping.begin().is_empty());
-        keeping.write(&some()).unwrap();
+        keeping.write(&some(), false).unwrap();
         assert_eq!(keeping.begin(), some());
     }
 
@@ -184,7 +229,7 @@ mod tests {
             if window != "running" {
                 keeping.agent = Holder::default();
             }
-            keeping.write(&some()).unwrap();
+            keeping.write(&some(), false).unwrap();
         }
         fs::write(dir.path().join("state.json"), "{}").unwrap();
         let old = SystemTime::now() - 2 * MAX_AGE;

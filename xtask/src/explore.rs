@@ -8,10 +8,11 @@ use clap::ValueEnum;
 
 use crate::fuzz;
 use crate::install;
-use crate::run::{command, say, shown};
+use crate::run::{command, root, say, shown};
 use crate::sim;
 use crate::suites;
 use crate::task::{PROGRAMS, build, built};
+use crate::windows;
 
 /// A search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -30,6 +31,8 @@ pub(crate) enum Search {
     Sim,
     /// Windows and trees that come and go, and clients in them: who answers, and what is changed, is what was meant.
     Trees,
+    /// A person in two VS Code windows, a client, and faults: bars, gutters and answers agree after each act.
+    Windows,
 }
 
 /// What a person asked for.
@@ -63,6 +66,7 @@ pub(crate) fn explore(wish: &Wish) -> Result<bool> {
             Search::Oracle => oracle(wish),
             Search::Sim => sim::explore(wish.time, wish.seed, &wish.arguments),
             Search::Trees => trees(wish),
+            Search::Windows => windows(wish),
         };
         if let Err(error) = outcome {
             has_found = true;
@@ -112,6 +116,15 @@ fn trees(wish: &Wish) -> Result<()> {
     trees.arg("--minutes").arg((wish.time.as_secs_f64() / 60.0).to_string());
     trees.arg("--seed").arg(wish.seed.to_string()).args(&wish.arguments);
     shown("trees", trees.env("BATON_TEST_PYTHON", install::DEBUGPY.python()))
+}
+
+fn windows(wish: &Wish) -> Result<()> {
+    windows::install()?;
+    install::MCP_1.install()?;
+    build(&PROGRAMS[..4], &["--bins"])?;
+    let mut search = command(install::node());
+    search.arg(root().join("tests/vscode/explore.mjs")).arg("--seconds").arg(wish.time.as_secs().to_string());
+    shown("windows", search.arg("--seed").arg(wish.seed.to_string()).args(&wish.arguments))
 }
 
 fn model(time: Duration) -> Result<()> {

@@ -7,6 +7,7 @@ pub mod variables;
 use std::collections::BTreeSet;
 
 use crate::object::Object;
+use crate::wire::{bodies, read};
 use serde_json::Value;
 
 /// A launch.json, read.
@@ -116,17 +117,31 @@ pub fn name_of(entry: &Object) -> Option<&str> {
     entry.get("name").and_then(Value::as_str).filter(|name| !name.is_empty())
 }
 
+bodies! { pub(crate),
+    /// A compound.
+    Parts {
+        configurations: Vec<Value>,
+    }
+
+    /// A configuration of one folder among several.
+    Part {
+        name: Option<String>,
+        folder: Option<String>,
+    }
+}
+
 /// The configurations a compound consists of: `Run`, or of one folder among several `Run (app)`.
 pub fn parts_of(compound: &Object) -> Vec<String> {
-    fn name(part: &Value) -> Option<String> {
+    let name = |part: &Value| {
         if let Some(name) = part.as_str() {
             return Some(name.to_owned());
         }
-        let name = name_of(part.as_object()?)?;
-        Some(part["folder"].as_str().map_or(name.to_owned(), |folder| format!("{name} ({folder})")))
-    }
-    let Some(Value::Array(parts)) = compound.get("configurations") else { return Vec::new() };
-    parts.iter().filter_map(name).collect()
+        let Part { name, folder } = read(part);
+        let name = name.filter(|name| !name.is_empty())?;
+        Some(folder.map_or(name.clone(), |folder| format!("{name} ({folder})")))
+    };
+    let Parts { configurations } = read(&Value::Object(compound.clone()));
+    configurations.iter().filter_map(name).collect()
 }
 
 /// Lays the block for the operating system (`linux`, `osx`, `windows`) over a configuration; `os` is its name in Rust.

@@ -19,6 +19,9 @@
 //! | [`framing`], [`pipe`] | CORE: `Content-Length` framing; a connection that speaks in it |
 //! | [`shim`] | the channel to the VS Code extension |
 
+// What [`wire::bodies`] writes names this crate, here too.
+extern crate self as baton_agent_base;
+
 pub mod fault;
 pub mod framing;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::launch_config::for_platform;
 use crate::object::Object;
+use crate::wire::{bodies, read};
 
 /// Most tasks that are run for one.
 const MAX_TASKS: usize = 50;
@@ -16,6 +17,80 @@ const MAX_TASKS: usize = 50;
 const DEFAULT_BUILD: &str = "${defaultBuildTask}";
 /// The fields of a task that say what is run.
 const FIELDS: [&str; 8] = ["type", "command", "args", "options", "script", "path", "tsconfig", "option"];
+
+bodies! { pub(crate),
+    /// A tasks.json.
+    TaskFile {
+        tasks: Vec<Object>,
+        /// Of all tasks that have none.
+        options: Option<Object>,
+    }
+
+    /// A task.
+    Task {
+        label: Option<String>,
+        /// What a label was called once.
+        task_name: Option<String>,
+        #[serde(rename = "type")]
+        kind: Option<String>,
+        command: Value,
+        args: Vec<Value>,
+        options: TaskOptions,
+        script: Option<String>,
+        path: Option<String>,
+        tsconfig: Option<String>,
+        option: Option<String>,
+        group: Group,
+        is_background: bool,
+    }
+
+    TaskOptions {
+        cwd: Option<String>,
+        env: Object,
+        shell: Shell,
+    }
+
+    Shell {
+        executable: Option<String>,
+        args: Option<Vec<String>>,
+    }
+
+    Group {
+        kind: String,
+        is_default: bool,
+    }
+
+    /// A text that says how it is to be quoted.
+    Quoted {
+        value: Value,
+        quoting: Option<String>,
+    }
+}
+
+impl Task {
+    fn of(object: &Object) -> Self {
+        read(&Value::Object(object.clone()))
+    }
+
+    /// The name by which others mean it.
+    fn name(&self) -> String {
+        if let Some(own) = self.label.as_ref().or(self.task_name.as_ref()) {
+            return own.clone();
+        }
+        match (self.kind.as_deref(), &self.script, &self.path, &self.tsconfig) {
+            (Some("npm"), Some(script), None, _) => format!("npm: {script}"),
+            (Some("npm"), Some(script), Some(path), _) => format!("npm: {script} - {path}"),
+            (Some("typescript"), _, _, Some(tsconfig)) => {
+                format!("tsc: {} - {tsconfig}", self.option.as_deref().unwrap_or("build"))
+            }
+            _ => self.command.as_str().unwrap_or("a task without a name").to_owned(),
+        }
+    }
+
+    fn words(&self) -> impl Iterator<Item = Word> {
+        self.args.iter().filter_map(word)
+    }
+}
 
 /// A command that is run for a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,9 +155,10 @@ fn there_is(labels: &[String]) -> String {
 
 /// The tasks that are run for `wish` (a name, or a task's own fields), in their order, as written.
 pub fn chosen(file: &Value, wish: &Value, os: &str) -> Result<Vec<Object>, TaskProblem> {
-    let tasks = file["tasks"].as_array().into_iter().flatten().filter_map(Value::as_object);
-    let tasks: Vec<Object> = tasks.map(|task| for_platform(task.clone(), os)).collect();
-    let mut order = Order { tasks: &tasks, options: &file["options"], open: Vec::new(), chosen: Vec::new() };
+    let TaskFile { tasks, options } = read(file);
+    let tasks = tasks.into_iter().filter(|task| !task.is_empty());
+    let tasks: Vec<Object> = tasks.map(|task| for_platform(task, os)).collect();
+    let mut order = Order { tasks: &tasks, options: options.as_ref(), open: Vec::new(), chosen: Vec::new() };
     order.visit(wish)?;
     Ok(order.chosen.into_iter().map(|(_, task)| task).collect())
 }
@@ -91,7 +167,7 @@ pub fn chosen(file: &Value, wish: &Value, os: &str) -> Result<Vec<Object>, TaskP
 struct Order<'a> {
     tasks: &'a [Object],
     /// Of all tasks that have none.
-    options: &'a Value,
+    options: Option<&'a Object>,
     open: Vec<String>,
     chosen: Vec<(String, Object)>,
 }
@@ -116,11 +192,11 @@ impl Order<'_> {
             None => {}
         }
         self.open.pop();
-        if task.get("isBackground").and_then(Value::as_bool) == Some(true) {
+        if Task::of(&task).is_background {
             return Err(TaskProblem::Background { label });
         }
-        if !task.contains_key("options") && self.options.is_object() {
-            task.insert("options".to_owned(), self.options.clone());
+        if let Some(options) = self.options.filter(|_| !task.contains_key("options")) {
+            task.insert("options".to_owned(), Value::Object(options.clone()));
         }
         self.chosen.push((label, task));
         Ok(())
@@ -146,7 +222,8 @@ impl Order<'_> {
 }
 
 fn is_default_build(task: &Object) -> bool {
-    task.get("group").is_some_and(|group| group["kind"] == "build" && group["isDefault"] == true)
+    let group = Task::of(task).group;
+    group.kind == "build" && group.is_default
 }
 
 /// What VS Code calls tasks that it finds by itself.
@@ -167,16 +244,7 @@ fn detected(label: &str) -> Option<Object> {
 
 /// The name by which others mean a task.
 fn label_of(task: &Object) -> String {
-    let text = |name: &str| task.get(name).and_then(Value::as_str);
-    let own = text("label").or(text("taskName")).map(str::to_owned);
-    own.unwrap_or_else(|| match (text("type"), text("script"), text("path"), text("tsconfig")) {
-        (Some("npm"), Some(script), None, _) => format!("npm: {script}"),
-        (Some("npm"), Some(script), Some(path), _) => format!("npm: {script} - {path}"),
-        (Some("typescript"), _, _, Some(tsconfig)) => {
-            format!("tsc: {} - {tsconfig}", text("option").unwrap_or("build"))
-        }
-        _ => text("command").unwrap_or("a task without a name").to_owned(),
-    })
+    Task::of(task).name()
 }
 
 /// The fields of a task in which variables count.
@@ -202,40 +270,34 @@ pub fn step(
     around: &Surroundings<'_>,
 ) -> Result<Option<Step>, TaskProblem> {
     let label = label_of(written);
-    let task = Value::Object(resolved.clone());
-    let text = |name: &str| task[name].as_str().map(str::to_owned);
-    let mut cwd = inside(around.folder, task["options"]["cwd"].as_str());
-    let kind = text("type").unwrap_or_else(|| "process".to_owned());
+    let task = Task::of(resolved);
+    let mut cwd = inside(around.folder, task.options.cwd.as_deref());
+    let kind = task.kind.as_deref().unwrap_or("process");
     let no_command = || TaskProblem::NoCommand { label: label.clone() };
-    let (program, args) = match kind.as_str() {
+    let (program, args) = match kind {
         // One that is nothing but the sum of others.
-        "shell" | "process" if task["command"].is_null() && written.contains_key("label") => return Ok(None),
+        "shell" | "process" if task.command.is_null() && written.contains_key("label") => return Ok(None),
         "shell" => shell(&task, around).ok_or_else(no_command)?,
-        "process" | "cppbuild" => (
-            word(&task["command"]).ok_or_else(no_command)?.0,
-            words(&task["args"]).map(|(word, _)| word).collect(),
-        ),
+        "process" | "cppbuild" => {
+            let (program, _) = word(&task.command).ok_or_else(no_command)?;
+            (program, task.words().map(|(word, _)| word).collect())
+        }
         "npm" => {
-            cwd = inside(around.folder, task["path"].as_str());
-            npm(&text("script").ok_or_else(no_command)?, &cwd, around)
+            cwd = inside(around.folder, task.path.as_deref());
+            npm(task.script.as_deref().ok_or_else(no_command)?, &cwd, around)
         }
         "cargo" => {
-            let command = text("command").ok_or_else(no_command)?;
-            (
-                "cargo".to_owned(),
-                [command].into_iter().chain(words(&task["args"]).map(|(word, _)| word)).collect(),
-            )
+            let command = task.command.as_str().ok_or_else(no_command)?.to_owned();
+            ("cargo".to_owned(), [command].into_iter().chain(task.words().map(|(word, _)| word)).collect())
         }
-        "typescript" if text("option").as_deref() == Some("watch") => {
+        "typescript" if task.option.as_deref() == Some("watch") => {
             return Err(TaskProblem::Background { label });
         }
-        "typescript" => typescript(&text("tsconfig").ok_or_else(no_command)?, around),
-        _ => return Err(TaskProblem::Foreign { label, kind }),
+        "typescript" => typescript(task.tsconfig.as_deref().ok_or_else(no_command)?, around),
+        _ => return Err(TaskProblem::Foreign { label, kind: kind.to_owned() }),
     };
-    let env = task["options"]["env"].as_object().into_iter().flatten();
-    let env =
-        env.map(|(name, value)| (name.clone(), value.as_str().map_or(value.to_string(), str::to_owned)));
-    let env = env.collect();
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let env = task.options.env.into_iter().map(|(name, value)| (name, text(value))).collect();
     Ok(Some(Step { label, program, args, cwd, env }))
 }
 
@@ -262,27 +324,24 @@ fn typescript(tsconfig: &str, around: &Surroundings<'_>) -> (String, Vec<String>
 }
 
 /// A command line for the user's shell, or the one that the task names.
-fn shell(task: &Value, around: &Surroundings<'_>) -> Option<(String, Vec<String>)> {
+fn shell(task: &Task, around: &Surroundings<'_>) -> Option<(String, Vec<String>)> {
     /// Shells to which `-c` means what it means to `sh`.
     const KNOWN: [&str; 5] = ["bash", "dash", "ksh", "sh", "zsh"];
-    let command = word(&task["command"])?;
-    let args: Vec<_> = words(&task["args"]).collect();
+    let command = word(&task.command)?;
+    let args: Vec<_> = task.words().collect();
     let mut line = if args.is_empty() { command.0 } else { quoted(command) };
     for arg in args {
         line.push(' ');
         line.push_str(&quoted(arg));
     }
-    let own = &task["options"]["shell"];
     let is_known = |path: &String| {
         let name = Path::new(path).file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| KNOWN.contains(&name))
     };
     let users = around.shell.clone().filter(is_known).unwrap_or_else(|| "/bin/sh".to_owned());
-    let program = own["executable"].as_str().map_or(users, str::to_owned);
-    let mut all: Vec<String> = match own["args"].as_array() {
-        Some(args) => args.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        None => vec!["-c".to_owned()],
-    };
+    let own = &task.options.shell;
+    let program = own.executable.clone().unwrap_or(users);
+    let mut all = own.args.clone().unwrap_or_else(|| vec!["-c".to_owned()]);
     all.push(line);
     Some((program, all))
 }
@@ -296,16 +355,12 @@ fn word(value: &Value) -> Option<Word> {
         value => value.as_str().map(str::to_owned),
     };
     match value {
-        Value::Object(object) => {
-            let quoting = object.get("quoting").and_then(Value::as_str).map(str::to_owned);
-            Some((text(object.get("value")?)?, quoting))
+        Value::Object(_) => {
+            let Quoted { value, quoting } = read(value);
+            Some((text(&value)?, quoting))
         }
         value => Some((text(value)?, None)),
     }
-}
-
-fn words(value: &Value) -> impl Iterator<Item = Word> {
-    value.as_array().into_iter().flatten().filter_map(word)
 }
 
 /// As VS Code puts a word on a command line: what has blanks and no quotes of its own is quoted; variables of the shell

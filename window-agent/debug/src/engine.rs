@@ -261,6 +261,17 @@ struct Ended {
     output: Option<OutputLog>,
     /// Its end, or its adapter's, when nobody was told.
     untold: Option<Result<Completed, DebugError>>,
+    /// How it begins again; once its host has gone, and never for a child or what the user started.
+    again: Option<Again>,
+}
+
+/// What a session begins again with, under its id.
+struct Again {
+    id: SessionId,
+    plan: Plan,
+    name: String,
+    owner: Option<String>,
+    usage: usage::Usage,
 }
 
 /// The engine's state.

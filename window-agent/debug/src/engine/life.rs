@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::usage::Usage;
 use super::waits::{Wait, WaitId};
-use super::{Ended, Engine, Live, Reply};
+use super::{Again, Ended, Engine, Live, Reply};
 use crate::adapter::Dialect;
 use crate::adapters::{self, general};
 use crate::breakpoints::{SessionKey, WantedAll};
@@ -48,12 +48,8 @@ impl Engine {
         idle_limit: Option<Duration>,
         wait: WaitId,
     ) {
-        let counts = |live: &&Live| {
-            live.parent.is_none() && !live.plan.is_users() && live.core.phase() != Phase::Terminated
-        };
-        let limit = self.max_sessions;
-        if self.sessions.values().filter(counts).count() >= limit || self.sessions.len() >= MAX_SESSIONS {
-            return self.answer(wait, Err(DebugError::TooManySessions { limit }));
+        if let Err(error) = self.has_room() {
+            return self.answer(wait, Err(error));
         }
         let key = self.begin(plan, name, owner, None, None);
         if let Some(live) = self.sessions.get_mut(&key) {
@@ -62,6 +58,17 @@ impl Engine {
         }
         self.active = Some(key);
         self.waits.push(Wait { id: wait, session: key, root: key, thread_id: None, pauses: false });
+    }
+
+    fn has_room(&self) -> Result<(), DebugError> {
+        let counts = |live: &&Live| {
+            live.parent.is_none() && !live.plan.is_users() && live.core.phase() != Phase::Terminated
+        };
+        let limit = self.max_sessions;
+        if self.sessions.values().filter(counts).count() >= limit || self.sessions.len() >= MAX_SESSIONS {
+            return Err(DebugError::TooManySessions { limit });
+        }
+        Ok(())
     }
 
     /// A session that the user started in the editor. It is nobody's default: who means it names it.
@@ -144,7 +151,10 @@ impl Engine {
     pub(super) fn on_restart(&mut self, session: Option<&SessionId>, wait: WaitId) {
         let key = match self.resolve(session) {
             Ok(key) => key,
-            Err(error) => return self.answer(wait, Err(error)),
+            Err(error) => match self.ending_root(session) {
+                Some(key) => key,
+                None => return self.on_restart_ended(session, wait, error),
+            },
         };
         let root = self.sessions.get(&key).map_or(key, |live| live.root);
         let replaced = match self.sessions.get_mut(&root) {
@@ -153,6 +163,37 @@ impl Engine {
         };
         replaced.into_iter().for_each(|wait| self.give_up(wait));
         self.stop_tree(root);
+    }
+
+    /// One that has ended, while its host is still there.
+    fn ending_root(&self, session: Option<&SessionId>) -> Option<SessionKey> {
+        let is_meant = |live: &Live| {
+            session.is_none_or(|id| live.id == *id) && live.parent.is_none() && !live.plan.is_users()
+        };
+        self.sessions.iter().rev().find(|(_, live)| is_meant(live)).map(|(&key, _)| key)
+    }
+
+    /// One that has ended, by itself or because its adapter died, begins again: the last one, unless one is named.
+    fn on_restart_ended(&mut self, session: Option<&SessionId>, wait: WaitId, otherwise: DebugError) {
+        if let Err(error) = self.has_room() {
+            return self.answer(wait, Err(error));
+        }
+        let meant =
+            self.ended.iter_mut().rev().filter(|ended| session.is_none_or(|id| ended.status.id == *id));
+        match meant.filter_map(|ended| ended.again.take()).next() {
+            Some(again) => self.begin_again(again, wait),
+            None => self.answer(wait, Err(otherwise)),
+        }
+    }
+
+    fn begin_again(&mut self, again: Again, wait: WaitId) {
+        self.ended.retain(|ended| ended.status.id != again.id);
+        let key = self.begin(self::again(again.plan), again.name, again.owner, None, Some(again.id));
+        self.active = Some(key);
+        if let Some(begun) = self.sessions.get_mut(&key) {
+            begun.usage = again.usage.again(Instant::now());
+        }
+        self.waits.push(Wait { id: wait, session: key, root: key, thread_id: None, pauses: false });
     }
 
     pub(super) fn on_stop(&mut self, key: SessionKey, reply: Reply<SessionId>) {
@@ -181,15 +222,16 @@ impl Engine {
         if self.active == Some(key) {
             self.active = live.parent;
         }
-        if let Some(wait) = live.restart.take() {
-            self.ended.retain(|ended| ended.status.id != live.id);
-            let key = self.begin(again(live.plan), live.name, live.owner, None, Some(live.id));
-            self.active = Some(key);
-            if let Some(begun) = self.sessions.get_mut(&key) {
-                begun.usage = live.usage.again(Instant::now());
+        let restart = live.restart.take();
+        if live.parent.is_none() && !live.plan.is_users() {
+            let Live { id, plan, name, owner, usage, .. } = live;
+            let again = Again { id, plan, name, owner, usage };
+            if let Some(wait) = restart {
+                self.begin_again(again, wait);
+            } else if let Some(ended) = self.ended.iter_mut().rev().find(|ended| ended.status.id == again.id)
+            {
+                ended.again = Some(again);
             }
-            let wait = Wait { id: wait, session: key, root: key, thread_id: None, pauses: false };
-            self.waits.push(wait);
         }
         self.drive_stop_all();
     }
@@ -403,7 +445,7 @@ impl Engine {
         status.adapter_died = adapter_died;
         let output = self.sessions.get_mut(&key).filter(|live| live.root == key);
         let output = output.map(|live| std::mem::take(&mut live.output));
-        self.ended.push_back(Ended { status, output, untold });
+        self.ended.push_back(Ended { status, output, untold, again: None });
         if self.ended.len() > MAX_REMEMBERED {
             self.ended.pop_front();
         }

@@ -24,7 +24,7 @@ pub(super) fn told(error: DebugError, sessions: &[SessionSummary]) -> Fault {
         ),
         DebugError::AdapterDied { how, output, .. } => (
             adapter_exited(how, output),
-            "The session is over, its breakpoints are kept: launch again.".to_owned(),
+            "The session is over, its breakpoints are kept: launch again, or send the custom_request `restart`.".to_owned(),
         ),
         DebugError::Unsupported { what, .. } => return unsupported(what),
         DebugError::NoTerminal => (sentence(&error.to_string()), "Launch it with `stdin`.".to_owned()),

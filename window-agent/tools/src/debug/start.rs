@@ -10,6 +10,8 @@ use super::{Call, Reply, details, fault, text};
 use crate::programs;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config::inputs::Answers;
+use baton_agent_base::object::Object;
+use baton_agent_base::wire::{bodies, read};
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Attach, Launch, Wish};
 use baton_agent_debug::error::DebugError;
@@ -26,15 +28,23 @@ const SKIP_TASKS: &str =
 /// How long it is waited for the first stop of a part of a compound before the next one is started.
 const BETWEEN_PARTS: Duration = Duration::from_secs(1);
 
+bodies! { pub(crate),
+    /// What a start lacks, as its fault tells it.
+    Needed {
+        inputs: Object,
+        #[serde(rename = "needs_process")]
+        needs_process: bool,
+    }
+}
+
 /// What this tool can do about a start that came to nothing.
 fn with_advice(fault: Fault) -> Fault {
     match fault.kind {
         Kind::TaskFailed => fault.hint(SKIP_TASKS),
         Kind::NeedsInput => {
-            let inputs = fault.details.get("inputs").and_then(Value::as_object);
-            let inputs = inputs.filter(|inputs| !inputs.is_empty());
+            let Needed { inputs, needs_process } = read(&Value::Object(fault.details.clone()));
+            let inputs = Some(inputs).filter(|inputs| !inputs.is_empty());
             let inputs = inputs.map(|inputs| format!("`inputs`, for example {}", json!(inputs)));
-            let needs_process = fault.details.get("needs_process") == Some(&Value::Bool(true));
             let pid = needs_process.then(|| "`pid`".to_owned());
             let passed: Vec<String> = [inputs, pid].into_iter().flatten().collect();
             fault.hint(format!("Launch again with {}.", passed.join(", and ")))

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use baton_agent_debug::types::Resume;
+use baton_agent_debug::types::{Resume, SessionId};
 use expect_test::expect;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -37,8 +37,14 @@ async fn an_adapter_that_is_killed_ends_its_session_and_its_program() {
     assert!(begun.elapsed() < Duration::from_secs(5));
     story.waited(waited);
     until_gone(&program).await;
-    // The engine goes on.
+    // The engine goes on, and so does the session, if that is wanted.
     story.start(launch("asks.py", json!({}))).await;
+    story.set(&program, 6).await;
+    let session = SessionId("session-1".to_owned());
+    let waited = story.debugger.restart(Some(&session), wait()).await;
+    story.waited(waited);
+    story.debugger.stop(Some(&session)).await.unwrap();
+    until_gone(&program).await;
     story
         .end(expect![[r#"
             interrupted session-1

@@ -172,6 +172,13 @@ async fn an_endless_program_is_paused_looked_at_and_begun_again() {
     assert_eq!(status.end.as_deref(), Some("the debug session was stopped"));
     assert_eq!(page(&story.debugger, Some(&stop.session), None).await.0, "looping\n");
     assert_eq!(story.debugger.pause(None, None, wait()).await.unwrap_err().kind().to_string(), "no_session");
+    // What has ended begins again, too.
+    let again = stopped(story.debugger.restart(None, wait()).await.unwrap());
+    assert_eq!((&again.session, again.reason.as_str()), (&stop.session, "breakpoint"));
+    story.debugger.stop(None).await.unwrap();
+    let other = SessionId("other".to_owned());
+    let unknown = story.debugger.restart(Some(&other), wait()).await.unwrap_err();
+    assert_eq!(unknown.kind().to_string(), "no_such_session");
 }
 
 #[tokio::test]
