@@ -277,7 +277,7 @@ const ACTS = [
         can: ({ program }, world) => program === undefined && world.dice.below(4) === 0,
         async run(desk, world) {
             const { pid } = world.editor.known(desk.window);
-            await desk.page.reload();
+            await desk.window.command('Developer: Reload Window');
             await until('another agent runs', () => (world.editor.known(desk.window)?.pid ?? pid) !== pid, 60_000);
             await desk.page.locator('.editor-instance .view-line').first().waitFor();
         },
