@@ -38,6 +38,8 @@ pub(crate) fn check_grant(
         }
         None => {}
     }
+    // R6: it was gone for longer than a hold, and nobody but a rule has moved the place since.
+    let comes_back = world.coordinators[coordinator].displaced == Some(live);
     if by_user {
         return;
     }
@@ -57,6 +59,9 @@ pub(crate) fn check_grant(
     }
     // One that lost its lock ends within a second, and its terms are below those of the other.
     if world.coordinators.len() > 1 && !world.coordinators[coordinator].has_lock {
+        return;
+    }
+    if comes_back {
         return;
     }
     // R12.

@@ -7,7 +7,7 @@
 //! | R3 | a window registers without auto-start | off; no rule ever makes it live |
 //! | R4 | the user takes or starts a window | live at once, whatever its setting |
 //! | R5 | the user stops the live window | off, nobody is promoted |
-//! | R6 | the live window vanishes | its place is held, then the standby window focused last becomes live |
+//! | R6 | the live window vanishes | its place is held, then the standby window focused last becomes live; if it comes back soon, and only that rule moved the place since, it has it again |
 //! | R7 | the user restarts a window | its place is held until it is back, with a new term |
 //! | R8 | auto-start is switched | on: as R1 and R2; off: a standby window goes off |
 //! | R9 | a new coordinator starts | the previous live window gets its place back, or a lease passes |
@@ -37,13 +37,16 @@ use baton_proto::ids::{InstanceId, MAX_GENERATION, Term, WindowId};
 use tokio::time::Instant;
 
 use crate::roster::Roster;
-use place::Place;
+use place::{Displaced, Place};
 use seat::{Departed, Seat};
 
 /// Most windows at once; each is a process of the same user, so more of them are a fault.
 pub(crate) const MAX_WINDOWS: usize = 2_048;
 
 const HOLD: Duration = Duration::from_millis(HOLD_MS);
+/// How long a window that comes back has its place again, after that was given away by a rule: an editor with many
+/// extensions reloads a window in so much time.
+const RETURN: Duration = Duration::from_secs(30);
 const LEASE: Duration = Duration::from_millis(LEASE_MS);
 const SUSPECT: Duration = Duration::from_millis(SUSPECT_MS);
 /// The sweeper runs at least this often while there is anybody to watch.
@@ -162,6 +165,8 @@ pub struct Election {
     preferred: Option<Preferred>,
     /// The window that was live last, as the coordinator before knew; its process has died meanwhile.
     fallen: Option<WindowId>,
+    /// The window whose place a rule gave away because it was gone for longer than a hold (R6).
+    displaced: Option<Displaced>,
     seats: BTreeMap<WindowId, Seat>,
     departed: BTreeMap<WindowId, Departed>,
     settings: Arc<Settings>,
@@ -216,6 +221,7 @@ impl Election {
                 .filter(|_| start.previous_is_dead)
                 .map(|fallen| fallen.window.clone()),
             preferred: start.previous.filter(|_| !start.previous_is_dead),
+            displaced: None,
             seats: BTreeMap::new(),
             departed: BTreeMap::new(),
             settings: Arc::new(start.settings),
@@ -332,6 +338,11 @@ impl Election {
     /// The window the next coordinator should await.
     pub fn preferred(&self) -> Option<&Preferred> {
         self.preferred.as_ref()
+    }
+
+    /// The window that has the place again when it comes (R6).
+    pub fn displaced(&self) -> Option<&WindowId> {
+        self.displaced.as_ref().map(|displaced| &displaced.window)
     }
 
     /// The term that the user ended, while nobody is live because the user wanted it so (R5); the lowest one while that

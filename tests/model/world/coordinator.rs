@@ -64,6 +64,8 @@ pub(crate) struct Coordinator {
     pub(crate) is_replaced: bool,
     /// The one before it died before it wrote down its last grant, or could not.
     pub(crate) is_behind: bool,
+    /// The window that had its place again before the last input, if it came (R6).
+    pub(crate) displaced: Option<usize>,
     pub(super) streams: BTreeMap<usize, Stream>,
 }
 
@@ -137,6 +139,7 @@ impl World {
             is_stalled: false,
             is_replaced: false,
             is_behind,
+            displaced: None,
             streams: BTreeMap::new(),
         });
     }
@@ -273,5 +276,7 @@ impl World {
             }
         }
         crate::rules::check_grant(self, setup, coordinator, before, by_user);
+        let it = &mut self.coordinators[coordinator];
+        it.displaced = it.election.displaced().map(number_of);
     }
 }

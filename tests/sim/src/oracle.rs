@@ -18,6 +18,9 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(45);
 const FENCED_AFTER: Duration = Duration::from_millis(FENCE_MS + 200);
 /// A change of place may have its reason so long before: a window that was stopped is waited for, an order travels.
 const REASON_WITHIN: Duration = Duration::from_secs(20);
+/// A window that was gone for longer than a hold, and comes back within this time, has its place again when only a rule
+/// gave it away; a hold, and a step, are given.
+const RETURNS_WITHIN: Duration = Duration::from_secs(40);
 /// A window that says nothing for less than this keeps its place, whatever happens to coordinators: a lease, without a
 /// heartbeat and the time in which what was held up arrives.
 const MISSED_AFTER: Duration = Duration::from_millis(LEASE_MS - HEARTBEAT_MS - 500);
@@ -67,6 +70,8 @@ pub(crate) struct Oracle {
     /// When a window was last seen at work.
     seen: BTreeMap<String, Duration>,
     taken: BTreeMap<String, Duration>,
+    /// Whose place a rule gave away, and when.
+    displaced: Option<(String, Duration)>,
     /// When the user last ordered that a window stop.
     stop_ordered: Option<Duration>,
     /// When such an order was last carried out.
@@ -231,7 +236,13 @@ impl Oracle {
         let Some(live) = self.live.clone().filter(|live| live.window != window) else { return };
         let has_suffered = is_recent(self.suffered.get(&live.window), live.since);
         let is_taken = self.taken.values().any(|at| is_recent(Some(at), live.since));
-        if !has_suffered && !is_taken {
+        let is_back =
+            |(gone, at): &(String, Duration)| gone == window && now.saturating_sub(*at) <= RETURNS_WITHIN;
+        let comes_back = self.displaced.take().is_some_and(|displaced| is_back(&displaced));
+        if has_suffered && !comes_back {
+            self.displaced = Some((live.window.clone(), now));
+        }
+        if !has_suffered && !is_taken && !comes_back {
             self.violate(now, format!("the place moves from {} to {window} without a reason", live.window));
         }
     }

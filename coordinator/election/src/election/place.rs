@@ -7,7 +7,7 @@ use baton_proto::ids::{MAX_GENERATION, Term, WindowId};
 use tokio::time::Instant;
 
 use super::seat::{Described, Seat};
-use super::{Election, HOLD, Output, Preferred, Refused, SETTLE};
+use super::{Election, HOLD, Output, Preferred, RETURN, Refused, SETTLE};
 
 /// Coordinators that may have started after the one that an agent reports, with a clock that was set back, granted a term
 /// and died before the agent heard it.
@@ -50,6 +50,15 @@ pub(super) enum Claim {
     Held(Term),
     /// The user said so.
     User,
+}
+
+/// A window that was gone for longer than its place was held, as one that reloads with many extensions is.
+#[derive(Clone, Debug)]
+pub(super) struct Displaced {
+    pub(super) window: WindowId,
+    pub(super) claim: Claim,
+    /// Until when it has the place again when it comes.
+    pub(super) until: Instant,
 }
 
 /// How a window comes, as far as its place depends on it.
@@ -152,6 +161,10 @@ impl Election {
             Place::Held { window, cause, .. } if window == id => {
                 self.place_awaited(now, id, *cause, &arrival)
             }
+            Place::Live { claim: Claim::Rule, .. } if !stopped && self.returns(now, id) => {
+                let claim = self.displaced.as_ref().map_or(Claim::Rule, |displaced| displaced.claim);
+                self.grant(id, claim, "it came back");
+            }
             _ if self.has_claim(now, stopped, &arrival) => {
                 let claim = arrival.held.map_or(Claim::Rule, Claim::Held);
                 self.give_back(now, id, claim, &arrival);
@@ -166,11 +179,20 @@ impl Election {
         }
     }
 
+    /// R6: whether a window that was gone for longer than a hold has its place again. R11 stands above it.
+    fn returns(&self, now: Instant, id: &WindowId) -> bool {
+        let is_meant = |displaced: &Displaced| displaced.window == *id && displaced.until > now;
+        let is_busy = self.place.live().is_some_and(|(live, _)| self.has_debugging_client(live));
+        self.displaced.as_ref().is_some_and(is_meant) && !is_busy
+    }
+
     /// R4.
     pub(super) fn on_take(&mut self, id: &WindowId) -> Result<(), Refused> {
         let seat = self.seats.get_mut(id).ok_or(Refused::NotRegistered)?;
         seat.stopped = false;
         (self.recovery_until, self.settle_until) = (None, None);
+        // Also when it is the one that is live: the user wants it so.
+        self.displaced = None;
         if self.place.term_of(id).is_none() {
             self.grant(id, Claim::User, "you chose it");
         }
@@ -264,6 +286,11 @@ impl Election {
             }
             // Nobody knows who was live, but somebody was stopped: as far as anybody can tell, that is why (R5).
             Place::Unclear { .. } if !self.past.is_trusted && self.has_stop() => self.vacate(),
+            Place::Held { window, cause: Cause::Vanished | Cause::Restart, claim, .. } => {
+                let displaced = Displaced { window: window.clone(), claim: *claim, until: now + RETURN };
+                self.promote();
+                self.displaced = Some(displaced);
+            }
             _ => self.promote(),
         }
     }
@@ -444,6 +471,7 @@ impl Election {
         let term = Term { generation: self.generation, seq: self.last_seq };
         self.place = Place::Live { window: id.clone(), term, claim, why };
         self.vacated = None;
+        self.displaced = None;
         self.is_dirty = true;
         if let Some(seat) = self.seats.get_mut(id) {
             seat.follow_at = None;

@@ -240,8 +240,11 @@ impl World {
     fn input(&mut self, input: Input) -> Result<(), Refused> {
         let before = self.granted();
         let by_user = matches!(input, Input::Take(_));
+        // R6: who was displaced may come back, whatever its setting.
+        let displaced = self.election.displaced().cloned();
         let result = self.election.handle(self.now, input);
-        self.after(before, by_user);
+        let returns = self.granted().is_some_and(|(live, _)| displaced == Some(live));
+        self.after(before, by_user || returns);
         result
     }
 

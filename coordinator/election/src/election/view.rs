@@ -10,13 +10,15 @@ use super::{Election, LEASE, STALL};
 
 impl Election {
     /// Hashes what decides about the future: moments count by their distance from `now`, and of the times of a focus
-    /// their order. Numbers of heartbeats are left out: the model sends none that is late.
+    /// their order. Numbers of heartbeats are left out: the model sends none that is late. So is until when a window
+    /// returns to its place: no story of the model is as long as that.
     pub fn hash_at(&self, now: Instant, hasher: &mut impl Hasher) {
         let ahead = |at: Instant| at.saturating_duration_since(now);
         let ago = |at: Instant| now.saturating_duration_since(at);
         (self.generation, self.last_seq, self.vacated, self.past, &self.fallen).hash(hasher);
         (self.recovery_until.map(ahead), self.settle_until.map(ahead)).hash(hasher);
         ago(self.last_run).min(STALL).hash(hasher);
+        self.displaced.as_ref().map(|displaced| (&displaced.window, displaced.claim)).hash(hasher);
         match &self.place {
             Place::Empty => 0.hash(hasher),
             Place::Live { window, term, claim, .. } => (1, window, term, claim).hash(hasher),

@@ -150,6 +150,37 @@ fn r6_of_windows_never_focused_the_first_by_id_becomes_live() {
 }
 
 #[test]
+fn r6_a_window_that_reloads_for_longer_than_a_hold_has_its_place_again() {
+    let gone = || {
+        let mut world = World::new();
+        world.open("a").open("b").open("c").kill("a").pass(5_000).expect("b=live:1.2 c=standby");
+        world
+    };
+    gone().pass(29_000).reopen("a").expect("a=live:1.3 b=standby c=standby");
+    // Once, and not for ever.
+    gone().pass(1_000).reopen("a").kill("b").reopen("b").expect("a=live:1.3 b=standby c=standby");
+    gone().pass(31_000).reopen("a").expect("a=standby b=live:1.2 c=standby");
+    // Not when it is the user's wish, or another rule's.
+    gone().take("b").reopen("a").expect("a=standby b=live:1.2 c=standby");
+    gone().take("c").take("b").reopen("a").expect("a=standby b=live:1.4 c=standby");
+    gone().stop("b").reopen("a").expect("a=live:1.3 b=off c=standby");
+    gone().kill("b").pass(5_000).reopen("a").expect("a=standby c=live:1.3");
+    // R11.
+    gone().debug("b", &["s1"]).reopen("a").expect("a=standby b=live:1.2 c=standby");
+    // R7: also a restart that takes long.
+    let mut world = World::new();
+    world.open("a").open("b").restart("a").kill("a").pass(5_000).expect("b=live:1.2");
+    world.reopen("a").expect("a=live:1.3 b=standby");
+}
+
+#[test]
+fn r6_a_window_that_the_user_chose_has_its_place_again_whatever_its_setting() {
+    let mut world = World::new();
+    world.open_with("a", false).open("b").take("a").kill("a").pass(5_000).expect("b=live:1.3");
+    world.reopen("a").expect("a=live:1.4 b=standby");
+}
+
+#[test]
 fn r6_a_takeover_ends_the_wait() {
     let mut world = World::new();
     world.open("a").open("b").kill("a").take("b").expect("b=live:1.2").pass(6_000).expect("b=live:1.2");
