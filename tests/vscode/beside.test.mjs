@@ -140,6 +140,8 @@ test('a session that the user starts is known to the client, which goes on with 
     assert.equal(value.result, '6', JSON.stringify(value));
     const step = await client.call('step_execution', { session_id: mine, thread_id: event.thread_id, step_type: 'over' });
     assert.equal(step.stop_event_data?.line, 7, JSON.stringify(step));
+    const refused = await client.command({ do: 'call', tool: 'debug', arguments: { action: 'custom_request', command: 'restart', session: mine } });
+    assert.match(refused.content[0].text, /only they can restart it/);
     // What the user debugs is not what a client debugs: the panel asks nothing (R11).
     assert.deepEqual(editor.status().windows[0].debug_sessions, []);
 });

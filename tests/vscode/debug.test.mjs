@@ -257,39 +257,28 @@ async function idle() {
     await until('no session is left in the editor', async () => (await window.toolbar().count()) === 0);
 }
 
-test('a breakpoint of the client is its own after the agent was started again, and the user\'s is not', async () => {
-    await window.openFile('orders.js');
-    await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6 });
-    await window.page.locator('.margin-view-overlays .line-numbers', { hasText: /^12$/ }).first().click({ position: { x: -13, y: 8 }, force: true });
-    const lines = async () => (await client.call('get_breakpoints')).breakpoints?.map(({ line }) => line).sort((a, b) => a - b).join();
-    await until('both are known', async () => (await lines()) === '6,12');
-    const { id, pid } = editor.status().windows[0];
-    editor.baton('restart', id);
-    // Until it has ended, the old one answers, with numbers that the new one does not know.
-    await until('another agent runs', () => ![undefined, pid].includes(editor.status().windows[0]?.pid));
-    await until('both are known again', async () => (await lines()) === '6,12');
-    const { message } = await client.call('remove_breakpoint', { clear_all: true });
-    assert.match(message, /Left alone: \d+ \(the user's, at orders\.js:12\)/);
-    assert.doesNotMatch(message, /orders\.js:6/);
-    await client.clear();
-    await until('the gutter is empty', async () => (await glyphs().count()) === 0);
-});
-
-test('a breakpoint of the client is its own after the window was reloaded, and the user\'s is not', async () => {
-    await window.openFile('orders.js');
-    await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6 });
-    await window.page.locator('.margin-view-overlays .line-numbers', { hasText: /^12$/ }).first().click({ position: { x: -13, y: 8 }, force: true });
-    const lines = async () => (await client.call('get_breakpoints')).breakpoints?.map(({ line }) => line).sort((a, b) => a - b).join();
-    await until('both are known', async () => (await lines()) === '6,12');
-    const { pid } = editor.status().windows[0];
+const rebirths = new Map([
+    ['the agent was started again', () => editor.baton('restart', editor.status().windows[0].id)],
     // As a person does it: when a page is merely loaded anew, VS Code itself may lose what was set last.
-    await window.command('Developer: Reload Window');
-    await until('another agent runs', () => ![undefined, pid].includes(editor.status().windows[0]?.pid));
-    await window.waitForStatus('live');
-    await until('both are known again', async () => (await lines()) === '6,12');
-    const { message } = await client.call('remove_breakpoint', { clear_all: true });
-    assert.match(message, /Left alone: \d+ \(the user's, at orders\.js:12\)/);
-    assert.doesNotMatch(message, /orders\.js:6/);
-    await client.clear();
-    await until('the gutter is empty', async () => (await glyphs().count()) === 0);
-});
+    ['the window was reloaded', () => window.command('Developer: Reload Window')],
+]);
+for (const [what, happens] of rebirths) {
+    test(`a breakpoint of the client is its own after ${what}, and the user's is not`, async () => {
+        await window.openFile('orders.js');
+        await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6 });
+        await window.page.locator('.margin-view-overlays .line-numbers', { hasText: /^12$/ }).first().click({ position: { x: -13, y: 8 }, force: true });
+        const lines = async () => (await client.call('get_breakpoints')).breakpoints?.map(({ line }) => line).sort((a, b) => a - b).join();
+        await until('both are known', async () => (await lines()) === '6,12');
+        const { pid } = editor.status().windows[0];
+        await happens();
+        // Until it has ended, the old one answers, with numbers that the new one does not know.
+        await until('another agent runs', () => ![undefined, pid].includes(editor.status().windows[0]?.pid));
+        await window.waitForStatus('live');
+        await until('both are known again', async () => (await lines()) === '6,12');
+        const { message } = await client.call('remove_breakpoint', { clear_all: true });
+        assert.match(message, /Left alone: \d+ \(the user's, at orders\.js:12\)/);
+        assert.doesNotMatch(message, /orders\.js:6/);
+        await client.clear();
+        await until('the gutter is empty', async () => (await glyphs().count()) === 0);
+    });
+}

@@ -114,6 +114,12 @@ pub enum DebugError {
         /// Exit code of its program, when known.
         exit_code: Option<i64>,
     },
+    /// The user started the session in their editor, which alone can start it again.
+    #[error("the user started debug session {session} in the editor, and only they can restart it")]
+    UsersSession {
+        /// Which one.
+        session: SessionId,
+    },
     /// The adapter died or hung up while its session was running.
     #[error("the debug adapter of session {session} {how}{}", if output.is_empty() { String::new() } else { format!(": {output}") })]
     AdapterDied {
@@ -268,7 +274,7 @@ impl DebugError {
             Self::NoSuchReference { .. } => Kind::NoSuchReference,
             Self::EvaluationFailed { .. } => Kind::EvaluationFailed,
             Self::Refused { .. } => Kind::AdapterRefused,
-            Self::Unsupported { .. } => Kind::Unsupported,
+            Self::Unsupported { .. } | Self::UsersSession { .. } => Kind::Unsupported,
             Self::OfVerb { .. } => Kind::NotARequest,
             Self::ForeignId { .. } | Self::OfAnotherRun { .. } => Kind::ForeignId,
             Self::NoThreads => Kind::NoThreads,
@@ -301,6 +307,7 @@ impl DebugError {
                 "Check the names in the expression against the frame's variables."
             }
             Self::Unsupported { .. } => "Use another way, or another debug adapter that can.",
+            Self::UsersSession { .. } => "Ask the user, or start a session of your own.",
             Self::ForeignId { .. } => "Omit the session, or name that one.",
             Self::OfAnotherRun { .. } => "Use an ID from this window's latest answers.",
             Self::NoThreads => "Wait until the program runs, or stop it.",

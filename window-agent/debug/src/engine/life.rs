@@ -158,6 +158,10 @@ impl Engine {
         };
         let root = self.sessions.get(&key).map_or(key, |live| live.root);
         let replaced = match self.sessions.get_mut(&root) {
+            Some(live) if live.plan.is_users() => {
+                let session = live.id.clone();
+                return self.answer(wait, Err(DebugError::UsersSession { session }));
+            }
             Some(live) => live.restart.replace(wait),
             None => Some(wait),
         };
@@ -175,14 +179,17 @@ impl Engine {
 
     /// One that has ended, by itself or because its adapter died, begins again: the last one, unless one is named.
     fn on_restart_ended(&mut self, session: Option<&SessionId>, wait: WaitId, otherwise: DebugError) {
-        if let Err(error) = self.has_room() {
-            return self.answer(wait, Err(error));
-        }
-        let meant =
-            self.ended.iter_mut().rev().filter(|ended| session.is_none_or(|id| ended.status.id == *id));
-        match meant.filter_map(|ended| ended.again.take()).next() {
-            Some(again) => self.begin_again(again, wait),
-            None => self.answer(wait, Err(otherwise)),
+        let has_room = self.has_room();
+        let is_meant = |ended: &Ended| session.is_none_or(|id| ended.status.id == *id);
+        let meant = self.ended.iter_mut().rev().filter(|ended| is_meant(ended));
+        match (meant.map(|ended| &mut ended.again).find(|again| again.is_some()), has_room) {
+            (None, _) => self.answer(wait, Err(otherwise)),
+            (Some(_), Err(error)) => self.answer(wait, Err(error)),
+            (Some(again), Ok(())) => {
+                if let Some(again) = again.take() {
+                    self.begin_again(again, wait);
+                }
+            }
         }
     }
 
