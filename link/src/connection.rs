@@ -7,6 +7,7 @@
 
 use crate::explain::Explanation;
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::time::Duration;
 
 use baton_proto::control::{Failure, Notice, Pong};
@@ -32,8 +33,11 @@ use crate::socket;
 /// A coordinator that does not answer a hello or a ping for this long has missed it.
 pub const PING_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Longest wait for the answer to a request of `/v1`; all of them are quick.
-const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Missed pings after which a coordinator counts as hung.
+pub const MAX_MISSED_PINGS: u32 = 3;
+
+/// Longest wait for the answer to a request of `/v1`, in pings; all of them are quick.
+const CALL_PINGS: u32 = 10;
 
 /// Largest answer to a hello.
 const MAX_HELLO_LEN: usize = 64 * 1024;
@@ -424,8 +428,25 @@ fn local_or(error: std::io::Error, otherwise: OpenError) -> OpenError {
     }
 }
 
+/// The outcome of `work`; [`CallError::Silent`] when it takes as long as `n_pings` of [`PING_TIMEOUT`].
+///
+/// It is waited for ping by ping. This process can have stood still, and then finds the time over at which it would
+/// have given up, with an answer that lies there unread: that costs it one ping, and not the coordinator its life.
+pub async fn unless_silent<T>(
+    n_pings: u32,
+    work: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    let mut work = pin!(work);
+    for _ in 0..n_pings {
+        if let Ok(outcome) = timeout(PING_TIMEOUT, work.as_mut()).await {
+            return outcome;
+        }
+    }
+    Err(CallError::Silent)
+}
+
 async fn bounded<T>(work: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
-    timeout(CALL_TIMEOUT, work).await.unwrap_or(Err(CallError::Silent))
+    unless_silent(CALL_PINGS, work).await
 }
 
 async fn collect(response: Response<Incoming>) -> Result<Bytes, CallError> {
@@ -449,4 +470,34 @@ fn to_json(body: &impl Serialize) -> Result<Bytes, CallError> {
 
 fn malformed(error: impl std::fmt::Display) -> CallError {
     CallError::Malformed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+    use tokio::task::yield_now;
+    use tokio::time::{Instant, advance};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_stood_still_reads_what_came_meanwhile() {
+        let (answer, answered) = oneshot::channel();
+        let waiting = tokio::spawn(unless_silent(MAX_MISSED_PINGS, async {
+            answered.await.map_err(|_| CallError::Lost)
+        }));
+        yield_now().await;
+        // It goes on long after the time that it has, and what it waits for is read a moment later.
+        advance(20 * PING_TIMEOUT).await;
+        answer.send("here").expect("it still waits");
+        assert_eq!(waiting.await.expect("no panic").expect("an answer"), "here");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_says_nothing_is_given_up_after_three_pings() {
+        let since = Instant::now();
+        let outcome = unless_silent(MAX_MISSED_PINGS, std::future::pending::<Result<(), CallError>>()).await;
+        assert!(matches!(outcome, Err(CallError::Silent)));
+        assert_eq!(since.elapsed(), 3 * PING_TIMEOUT);
+    }
 }

@@ -10,15 +10,12 @@ use baton_proto::start::{Handshake, Waiting};
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use crate::connection::{Connection, OpenError};
+use crate::connection::{Connection, MAX_MISSED_PINGS, OpenError};
 use crate::explain::Explanation;
 use crate::home::{Home, HomeError};
 use crate::plant::{self, Plant};
 use crate::process::{Process, is_running, kill_verified, lock_holder, port_owner, start_time};
 use crate::spawn::{self, Spawn, SpawnError};
-
-/// Missed pings after which a coordinator counts as hung.
-pub const MAX_MISSED_PINGS: u32 = 3;
 
 /// How long a process that was killed may take to let go of what it has.
 const END_TIMEOUT: Duration = Duration::from_secs(1);

@@ -140,3 +140,30 @@ fn f20_everything_suspended_and_resumed_in_any_order_changes_no_term() {
     assert_eq!(await_some(PATIENCE / 4, has_changed), None, "and none changes later");
     client.close();
 }
+
+/// Whoever stood still for longer than a coordinator may be silent has not heard its answer, and it has answered.
+#[test]
+fn f20_a_window_that_stood_still_ends_no_coordinator() {
+    const LONGER_THAN_A_BEAT: Duration = Duration::from_millis(2_200);
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    world.window("weather");
+    let before = world.await_live("shop");
+    let agent = world.agent_pid("weather");
+    for round in 0..2 {
+        // Its next heartbeat is under way when it stands still, and is answered while it does.
+        signal(before.pid, Signal::STOP);
+        assert!(await_some(LONGER_THAN_A_BEAT, || None::<()>).is_none());
+        signal(agent, Signal::STOP);
+        signal(before.pid, Signal::CONT);
+        assert!(await_some(LONGER_THAN_A_LEASE, || None::<()>).is_none());
+        signal(agent, Signal::CONT);
+        let after = world.await_status("it answers again", |status| {
+            find(status, "weather").is_some_and(|window| window.responsive)
+        });
+        assert_eq!((after.pid, after.generation), (before.pid, before.generation), "round {round}");
+        assert_eq!(live_name(&after), Some("shop"), "round {round}");
+    }
+    assert!(!world.logs().contains("the coordinator hung"), "{}", world.logs());
+}

@@ -4,16 +4,13 @@
 use baton_link::explain::Explanation;
 use std::future::Future;
 use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use baton_link::connection::{CallError, Connection};
+use baton_link::connection::{CallError, Connection, MAX_MISSED_PINGS, unless_silent};
 use baton_proto::control::{Heartbeat, Registered};
 use baton_proto::ids::{Term, WindowId};
 
 use super::Ended;
-
-/// Three pings of a second each: a coordinator that is silent for so long is hung.
-const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
 /// Why the coordinator is lost to this window.
 #[derive(Debug)]
@@ -80,8 +77,7 @@ impl Beat {
         let window = self.window.clone();
         self.under_way = Some(Box::pin(async move {
             let sent = Sent { at: Instant::now(), known };
-            let answer = connection.heartbeat(&window, &heartbeat);
-            let answer = tokio::time::timeout(SILENCE_LIMIT, answer).await.unwrap_or(Err(CallError::Silent));
+            let answer = unless_silent(MAX_MISSED_PINGS, connection.heartbeat(&window, &heartbeat)).await;
             (connection, sent, answer)
         }));
     }
