@@ -124,6 +124,14 @@ const LOOPBACK: [&str; 6] = [
     "00000000000000000000000000000001",
     "00000000000000000000000000000000",
 ];
+/// Whether anybody listens on a loopback port; `None` where the system does not tell.
+pub fn has_listener(port: u16) -> Option<bool> {
+    let tables = ["tcp", "tcp6"].map(|table| std::fs::read_to_string(format!("/proc/net/{table}")).ok());
+    let mut tables = tables.iter().flatten().peekable();
+    tables.peek()?;
+    Some(tables.any(|table| listening_socket(table, port).is_some()))
+}
+
 /// True when whoever listens on a loopback port is of this user, as far as the system tells.
 pub fn is_own_listener(port: u16) -> bool {
     let us = rustix::process::geteuid().as_raw().to_string();

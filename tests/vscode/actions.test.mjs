@@ -395,8 +395,7 @@ test('attach: by port and by process id, and the program lives on', async () => 
 
 test('attach and launch: what cannot be started says why', async () => {
     const port = await freePort();
-    await refused(PY, 'attach', { port }, /VS Code did not reach the debug adapter: .*needs a program that listens/);
-    await window.page.keyboard.press('Escape');
+    await refused(PY, 'attach', { port }, /nothing to attach to at 127\.0\.0\.1:\d+/i);
     await refused(PY, 'attach', { pid: 4_000_000 }, /no process 4000000/);
     await refused(C, 'launch', { program: C.program, adapter: 'gdb' }, /No installed extension debugs the type cppdbg/);
     await refused(C, 'launch', { program: C.program, adapter: 'nope' }, /Unknown debug adapter `nope`/);
@@ -560,6 +559,7 @@ test('lcp: what does not stop by itself is stopped by force', async () => {
         await call(language, 'lcp_debug_stop', { session_id });
     }));
     await gone;
+    assert.equal(await window.page.locator('.monaco-dialog-box').count(), 0, 'nobody is asked about what a client started');
 });
 
 test('everything was called, and the table says what came of it', () => {

@@ -187,8 +187,8 @@ test('what cannot be started is said: a type that nothing debugs, a task that fa
     assert.match(unheard.message, /unheard-of/);
     const task = await client.call('start_debugging', { configuration_name: 'task', timeout: 30 });
     assert.equal(task.status, 'error', JSON.stringify(task));
-    assert.match(task.message, /exit code 3/);
-    await window.page.keyboard.press('Escape');
+    assert.match(task.message, /The task "fails" failed with exit code 3/);
+    assert.equal(await window.page.locator('.monaco-dialog-box').count(), 0, 'nobody is asked whether to debug anyway');
     const nobody = await client.call('start_debugging', { configuration_name: 'nobody' });
     assert.equal(nobody.code, 'unknown_configuration', JSON.stringify(nobody));
 });

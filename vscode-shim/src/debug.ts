@@ -30,6 +30,7 @@ import {
     StartInEditor,
     StopInEditor,
 } from './protocol';
+import { runTaskOf } from './tasks';
 
 /** Names the start a session came of; VS Code hands unknown fields of a configuration on. */
 const START_FIELD = '__batonStart';
@@ -151,7 +152,7 @@ export class EditorDebugger implements vscode.Disposable {
         const failedTask = new Promise<string>((resolve) => {
             const watch = vscode.tasks.onDidEndTaskProcess(({ execution, exitCode }) => {
                 if (exitCode && isTaskOf(found, execution.task)) {
-                    resolve(`The task ${execution.task.name} failed with exit code ${exitCode}.`);
+                    resolve(`The task "${execution.task.name}" failed with exit code ${exitCode}.`);
                 }
             });
             setTimeout(() => {
@@ -166,11 +167,21 @@ export class EditorDebugger implements vscode.Disposable {
         return message === null ? { failure: null } : failure('start_failed', message);
     }
 
+    /** Nothing of this may end in a dialog: nobody is there who would expect it. */
+    private async startConfiguration(folder: vscode.WorkspaceFolder | undefined, given: Configuration, options: vscode.DebugSessionOptions): Promise<boolean> {
+        const task = await runTaskOf(given, folder);
+        if (task.failure !== undefined) {
+            throw new Error(task.failure);
+        }
+        const configuration = task.hasRun ? { ...given, preLaunchTask: undefined } : given;
+        return vscode.debug.startDebugging(folder, configuration, options);
+    }
+
     private async startFound(found: Found, wish: EditorStart): Promise<boolean> {
         const options: vscode.DebugSessionOptions = { noDebug: wish.no_debug ?? false, suppressDebugView: true };
         if (found.kind === 'configuration') {
             const configuration = { ...found.configuration, [START_FIELD]: wish.start };
-            return vscode.debug.startDebugging(found.folder, configuration, options);
+            return this.startConfiguration(found.folder, configuration, options);
         }
         const names = found.compound.configurations.map((part) => (typeof part === 'string' ? part : part.name));
         this.compounds.set(wish.start, new Set(names));
@@ -206,6 +217,9 @@ export class EditorDebugger implements vscode.Disposable {
         return {
             onDidSendMessage: (message: DapMessage) => {
                 known.focus.onReceived(message);
+                if (known.focus.isClients) {
+                    withoutDialog(message);
+                }
                 if (message.command === 'initialize') {
                     known.capabilities = message;
                 } else if (message.event === 'stopped' || message.event === 'continued') {
@@ -301,6 +315,15 @@ export class EditorDebugger implements vscode.Disposable {
 
 function failure(code: string, message: string): EditorStarted {
     return { failure: { code, message } };
+}
+
+/** A program that could not be started is told to the client; VS Code would hold its own message open until it is closed. */
+function withoutDialog(message: DapMessage): void {
+    if ((message.command === 'launch' || message.command === 'attach') && message.success === false) {
+        const { error } = message.body ?? {};
+        const told = error?.format === undefined ? { id: 0, format: message.message ?? '' } : error;
+        message.body = { ...message.body, error: { ...told, showUser: false } };
+    }
 }
 
 function isOfInterest(message: DapMessage, fromAdapter: boolean): boolean {

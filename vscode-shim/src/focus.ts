@@ -15,10 +15,13 @@ export interface DapMessage {
     request_seq?: number;
     event?: string;
     command?: string;
+    success?: boolean;
+    message?: string;
     arguments?: { startFrame?: number; filters?: string[]; filterOptions?: { filterId: string }[] };
     body?: {
         category?: string;
         output?: string;
+        error?: { format?: string; showUser?: boolean };
         preserveFocusHint?: boolean;
         stackFrames?: StackFrame[];
         exceptionBreakpointFilters?: { filter: string }[];

@@ -66,6 +66,11 @@ pub fn port_owner(_port: u16) -> String {
     "another program".to_owned()
 }
 
+/// Whether anybody listens on a port; nothing outside the simulation is looked at.
+pub fn has_listener(_port: u16) -> Option<bool> {
+    None
+}
+
 /// True when a coordinator listens on a port, or its holder does.
 pub fn is_own_listener(port: u16) -> bool {
     crate::net::owner(port).is_some_and(|owner| owner.is_none_or(sim::is_coordinator))

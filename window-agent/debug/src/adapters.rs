@@ -14,6 +14,7 @@
 
 use std::sync::LazyLock;
 
+use baton_link::process::has_listener;
 use baton_proto::shim::{EditorSession, EditorStart};
 use serde_json::Value;
 
@@ -21,10 +22,10 @@ use crate::adapter::{Adapter, Dialect};
 use crate::adapters::configuration::bad;
 use crate::adapters::table::Table;
 use crate::dap::body::read;
-use crate::dap::configuration::Configuration;
+use crate::dap::configuration::{Configuration, Connect};
 use crate::editor::{Editor, Target};
 use crate::error::DebugError;
-use crate::host::reach::{Address, Host, Plan, Reach};
+use crate::host::reach::{Address, HERE, Host, Plan, Reach};
 use crate::host::tcp;
 use crate::options::DebuggerOptions;
 use crate::session::plan::{SessionPlan, StartKind};
@@ -162,6 +163,10 @@ fn plan_editor(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugEr
     };
     let given = Configuration::of(&start.configuration);
     let kind = if given.attaches() { StartKind::Attach } else { StartKind::Launch };
+    let adapter = editor_of(&given.kind, options);
+    if kind == StartKind::Attach && adapter.known_in_editor == Some(Dialect::Debugpy) {
+        expect_listener(&given)?;
+    }
     let wish = EditorStart {
         start: uuid::Uuid::new_v4().to_string(),
         name: start.name.clone(),
@@ -174,8 +179,24 @@ fn plan_editor(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugEr
         if start.left_to_editor { Value::Null } else { Value::Object(start.configuration.clone()) };
     let session = SessionPlan {
         no_debug: start.no_debug && kind == StartKind::Launch,
-        ..SessionPlan::new(editor_of(&given.kind, options), kind, arguments)
+        ..SessionPlan::new(adapter, kind, arguments)
     };
     let host = Host::Editor(editor, Target::Start(Box::new(wish)));
     Ok(Plan { session, host, install_hint: String::new() })
+}
+
+/// Somebody must listen where a program is to be attached to: else VS Code would say so in a dialog. js-debug looks for
+/// a while instead; of another machine's ports nothing is known.
+fn expect_listener(given: &Configuration) -> Result<(), DebugError> {
+    let connect = given.connect.clone();
+    let Connect { host, port } =
+        connect.unwrap_or_else(|| Connect { host: given.host.clone(), port: given.port.clone() });
+    let host = host.as_deref().unwrap_or("127.0.0.1");
+    let Some(port) = port.as_port().filter(|_| HERE.contains(&host)) else { return Ok(()) };
+    match has_listener(port) {
+        Some(false) => {
+            Err(DebugError::StartFailed { message: tcp::nothing_at(host, port, "connection refused") })
+        }
+        _ => Ok(()),
+    }
 }

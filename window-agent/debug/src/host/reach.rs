@@ -90,6 +90,9 @@ pub(crate) struct Plan {
     pub(crate) install_hint: String,
 }
 
+/// What this machine is called in configurations.
+pub(crate) const HERE: [&str; 4] = ["localhost", "127.0.0.1", "::1", "[::1]"];
+
 impl Host {
     /// What the adapter is to its session.
     pub(crate) fn link(&self) -> Link {
@@ -113,7 +116,7 @@ impl Plan {
         let SessionPlan { arguments, kind, .. } = &self.session;
         let Configuration { address, port, .. } = read(arguments);
         let host = address.as_deref().unwrap_or("localhost");
-        let is_here = ["localhost", "127.0.0.1", "::1", "[::1]"].contains(&host);
+        let is_here = HERE.contains(&host);
         let port = if port.is_given() { port.as_port() } else { Some(USUAL) };
         port.filter(|_| is_here && *kind == StartKind::Attach)
     }

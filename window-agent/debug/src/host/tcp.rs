@@ -27,14 +27,19 @@ pub(crate) async fn open(host: &str, port: u16) -> Result<TcpStream, DebugError>
         Ok(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => format!(
             "{host}:{port} is not attached to: {error}, and could act as you; if that is meant, forward the port yourself, for example with ssh -L"
         ),
-        Ok(Err(error)) => format!(
-            "nothing to attach to at {host}:{port} ({error}); is the program running with a debugger that listens there?"
-        ),
+        Ok(Err(error)) => nothing_at(host, port, &error.to_string()),
         Err(_) => {
             format!("{host}:{port} did not accept a connection within {} s", CONNECT_TIMEOUT.as_secs())
         }
     };
     Err(DebugError::StartFailed { message })
+}
+
+/// That nobody listens there.
+pub(crate) fn nothing_at(host: &str, port: u16, why: &str) -> String {
+    format!(
+        "nothing to attach to at {host}:{port} ({why}); is the program running with a debugger that listens there?"
+    )
 }
 
 /// Messages over a TCP connection, none of which waits for an acknowledgement.
