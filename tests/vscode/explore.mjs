@@ -51,10 +51,23 @@ class Desk {
         this.breakpoints = new Map();
         /** The client's program: its session, and where in the trace it stands. */
         this.program = undefined;
+        /** The person's own: where it stands. */
+        this.own = undefined;
     }
 
     get page() {
         return this.window.page;
+    }
+
+    /** Where the one program that is debugged here stands. */
+    get stands() {
+        return this.program ?? this.own;
+    }
+
+    /** The person's program goes on from `from`. */
+    ownMoves(from) {
+        const at = this.next(from);
+        this.own = at === undefined ? undefined : { at };
     }
 
     /** Where a program that stands at `from` stops next; nowhere when it ends. */
@@ -103,6 +116,15 @@ class World {
         await this.agree(act.starts ? STARTED_MS : AGREED_MS);
     }
 
+    /** The person let a program of the client's go on: it stands, or has ended. */
+    async standsAgain(desk) {
+        if (desk.program === undefined) return;
+        await until('the program stands again', async () => {
+            const answer = await this.client.call('debug', { action: 'sessions' });
+            return JSON.stringify(answer).includes('stopped');
+        }, ANSWERED_MS);
+    }
+
     async agree(within) {
         const began = performance.now();
         let wrong = await this.differences();
@@ -127,6 +149,7 @@ class World {
             if (is !== was) wrong.push(`${what}: ${was}, and not ${is}`);
         };
         const status = this.editor.status();
+        const { windows: told } = await this.client.call('list_windows');
         for (const desk of this.desks) {
             const known = status.windows.find(({ folders }) => folders.includes(desk.window.folder));
             same(`status of ${desk.name}`, known?.state, desk.state);
@@ -134,7 +157,10 @@ class World {
             same(`the bar of ${desk.name}`, await desk.window.status(2_000).catch(() => 'none'), `Baton: ${desk.state}`);
             const found = await desk.page.locator('.glyph-margin-widgets [class*="codicon-debug-breakpoint"]').count();
             same(`the gutter of ${desk.name}`, found, desk.breakpoints.size);
-            same(`the toolbar of ${desk.name}`, await desk.window.toolbar().count() > 0, desk.program !== undefined);
+            const stands = desk.stands !== undefined;
+            same(`the toolbar of ${desk.name}`, await desk.window.toolbar().count() > 0, stands);
+            same(`the line where it stands in ${desk.name}`, await lineShown(desk), desk.stands && TRACE[desk.stands.at].line);
+            same(`what the person debugs in ${desk.name}`, told.find(({ name }) => name === desk.name)?.users_sessions?.length ?? 0, desk.own ? 1 : 0);
         }
         same('who is live', status.live ?? null, status.windows.find(({ state }) => state === 'live')?.id ?? null);
         if (this.live) {
@@ -145,6 +171,17 @@ class World {
         }
         return wrong;
     }
+}
+
+/** The number of the line that VS Code marks as the one where a program stands. */
+function lineShown({ page }) {
+    return page.evaluate(() => {
+        const marked = document.querySelector('.view-overlays .debug-top-stack-frame-line, .view-overlays .debug-focused-stack-frame-line');
+        const top = marked?.parentElement?.style.top;
+        const numbers = [...document.querySelectorAll('.margin-view-overlays > div')];
+        const number = numbers.find(({ style }) => style.top === top)?.querySelector('.line-numbers');
+        return marked && number ? Number(number.textContent) : undefined;
+    });
 }
 
 /** A click beside a line's number. */
@@ -170,9 +207,8 @@ function expect(what, answer, isRight) {
     if (!isRight) throw new Error(`${what}: ${JSON.stringify(answer)}`);
 }
 
-/** The program of the client goes on from `from`, to where it stops next or to its end. */
-function moved(desk, what, answer, session, from) {
-    const at = desk.next(from);
+/** The program of the client is now at `at` of the trace, or has ended. */
+function moved(desk, what, answer, session, at) {
     if (at === undefined) {
         expect(`${what} in ${desk.name}, to the end`, answer, answer.status === 'completed');
         desk.program = undefined;
@@ -184,6 +220,8 @@ function moved(desk, what, answer, session, from) {
     desk.program = { at, session_id: session_id ?? session, thread_id };
 }
 
+/** A step from here leads to the next line of the trace, whatever breakpoints there are. */
+const stepsOn = ({ line }) => line === 5 || line === 6;
 const free = (desk) => LINES.filter((line) => !desk.breakpoints.has(line));
 const isLive = ({ state }) => state === 'live';
 const own = (desk) => [...desk.breakpoints].filter(([, { owner }]) => owner === 'client');
@@ -237,7 +275,7 @@ const ACTS = [
     },
     {
         name: 'the person types above all, and takes it back, in',
-        can: ({ program }) => program === undefined,
+        can: ({ stands }) => stands === undefined,
         async run(desk) {
             await desk.page.bringToFront();
             await desk.page.locator('.editor-instance .view-line').first().click();
@@ -255,12 +293,53 @@ const ACTS = [
             const next = desk.next(at);
             // Nobody waits for that stop: the client hears of it when it continues next.
             desk.program = next === undefined ? undefined : { session_id, thread_id, at: next, isUntold: true };
-            if (next !== undefined) {
-                await until('the program stands again', async () => {
-                    const answer = await world.client.call('debug', { action: 'sessions' });
-                    return JSON.stringify(answer).includes('stopped');
-                }, ANSWERED_MS);
-            }
+            await world.standsAgain(desk);
+        },
+    },
+    {
+        name: 'the person steps over in',
+        can: ({ program, state }) => program !== undefined && state === 'live' && stepsOn(TRACE[program.at]),
+        async run(desk, world) {
+            await desk.window.press('step-over');
+            desk.program = { ...desk.program, at: desk.program.at + 1, isUntold: true };
+            await world.standsAgain(desk);
+        },
+    },
+    {
+        name: 'the person presses F5 in',
+        starts: true,
+        can: (desk) => desk.stands === undefined,
+        async run(desk) {
+            await desk.page.bringToFront();
+            await desk.page.locator('.editor-instance .view-line').first().click();
+            await desk.page.keyboard.press('F5');
+            desk.ownMoves(-1);
+        },
+    },
+    {
+        name: 'the person continues their own in',
+        can: ({ own }) => own !== undefined,
+        async run(desk) {
+            await desk.window.press('continue');
+            desk.ownMoves(desk.own.at);
+        },
+    },
+    {
+        name: 'the person stops their own in',
+        can: ({ own }) => own !== undefined,
+        async run(desk) {
+            await desk.window.press('stop');
+            desk.own = undefined;
+        },
+    },
+    {
+        name: 'the person hands over from',
+        can: (desk, { desks }) => isLive(desk) && desk.program === undefined && desks.some(({ state }) => state === 'standby'),
+        async run(desk, world) {
+            const other = world.desks.find(({ state }) => state === 'standby');
+            await desk.window.command('Baton: Hand Over to Another Window');
+            await desk.window.pick(other.name, { begins: true });
+            becomesLive(other, world);
         },
     },
     {
@@ -274,7 +353,7 @@ const ACTS = [
     {
         name: 'the person reloads',
         starts: true,
-        can: ({ program }, world) => program === undefined && world.dice.below(4) === 0,
+        can: ({ stands }, world) => stands === undefined && world.dice.below(4) === 0,
         async run(desk, world) {
             const { pid } = world.editor.known(desk.window);
             await desk.window.command('Developer: Reload Window');
@@ -314,10 +393,19 @@ const ACTS = [
     },
     {
         name: 'the client starts the program in',
-        can: (desk) => isLive(desk) && desk.program === undefined,
+        can: (desk) => isLive(desk) && desk.stands === undefined,
         async run(desk, world) {
             const answer = await world.client.call('start_debugging', { configuration_name: 'orders' });
-            moved(desk, 'start_debugging', answer, undefined, -1);
+            moved(desk, 'start_debugging', answer, undefined, desk.next(-1));
+        },
+    },
+    {
+        name: 'the client steps over in',
+        can: (desk) => isLive(desk) && desk.program !== undefined && !desk.program.isUntold && stepsOn(TRACE[desk.program.at]),
+        async run(desk, world) {
+            const { at, session_id, thread_id } = desk.program;
+            const answer = await world.client.call('step_execution', { session_id, thread_id, step_type: 'over' });
+            moved(desk, 'step_execution', answer, session_id, at + 1);
         },
     },
     {
@@ -326,7 +414,7 @@ const ACTS = [
         async run(desk, world) {
             const { at, session_id, thread_id, isUntold } = desk.program;
             const answer = await world.client.call('continue_debugging', { session_id, thread_id });
-            moved(desk, 'continue_debugging', answer, session_id, isUntold ? at - 1 : at);
+            moved(desk, 'continue_debugging', answer, session_id, isUntold ? at : desk.next(at));
         },
     },
     {
@@ -350,11 +438,13 @@ const ACTS = [
     {
         name: 'the agent is killed of',
         starts: true,
-        can: ({ program }, world) => program === undefined && world.dice.below(12) === 0,
+        can: (_, world) => world.dice.below(12) === 0,
         async run(desk, world) {
             const { pid } = world.editor.known(desk.window);
             process.kill(pid, 'SIGKILL');
             await until('another agent runs', () => (world.editor.known(desk.window)?.pid ?? pid) !== pid, GIVEN_UP_MS);
+            // The next agent finds the program where it stands, and cannot know whose it was.
+            [desk.own, desk.program] = [desk.stands, undefined];
         },
     },
 ];
