@@ -124,6 +124,7 @@ const LOOPBACK: [&str; 6] = [
     "00000000000000000000000000000001",
     "00000000000000000000000000000000",
 ];
+
 /// Whether anybody listens on a loopback port; `None` where the system does not tell.
 pub fn has_listener(port: u16) -> Option<bool> {
     let tables = ["tcp", "tcp6"].map(|table| std::fs::read_to_string(format!("/proc/net/{table}")).ok());

@@ -12,7 +12,10 @@
 //! | `configuration` | what every configuration is checked for |
 //! | `node` | a running program is made ready to be attached to |
 
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use baton_link::process::has_listener;
 use baton_proto::shim::{EditorSession, EditorStart};
@@ -157,6 +160,9 @@ fn editor_of(kind: &str, options: &DebuggerOptions) -> &'static Adapter {
     table.and_then(|table| table.editor_of(kind)).unwrap_or(&EDITOR)
 }
 
+/// An address of this machine answers at once, or is no such.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(200);
+
 fn plan_editor(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugError> {
     let Some(editor) = options.editor.clone() else {
         return Err(bad("there is no editor to start it".to_owned()));
@@ -185,18 +191,53 @@ fn plan_editor(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugEr
     Ok(Plan { session, host, install_hint: String::new() })
 }
 
-/// Somebody must listen where a program is to be attached to: else VS Code would say so in a dialog. js-debug looks for
-/// a while instead; of another machine's ports nothing is known.
+/// Somebody must listen where a program is to be attached to: else VS Code would say so in a dialog. A task before it may
+/// start what listens; of another machine's ports nothing is known; js-debug looks for a while by itself.
 fn expect_listener(given: &Configuration) -> Result<(), DebugError> {
     let connect = given.connect.clone();
     let Connect { host, port } =
         connect.unwrap_or_else(|| Connect { host: given.host.clone(), port: given.port.clone() });
     let host = host.as_deref().unwrap_or("127.0.0.1");
-    let Some(port) = port.as_port().filter(|_| HERE.contains(&host)) else { return Ok(()) };
-    match has_listener(port) {
-        Some(false) => {
-            Err(DebugError::StartFailed { message: tcp::nothing_at(host, port, "connection refused") })
+    let is_known = HERE.contains(&host) && given.pre_launch_task.is_none();
+    let Some(port) = port.as_port().filter(|port| is_known && has_listener(*port) == Some(false)) else {
+        return Ok(());
+    };
+    // A port can lead into a container without anybody who listens here. A debugger that listens is not disturbed: it
+    // would have been seen.
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    match TcpStream::connect_timeout(&address, ANSWERS_WITHIN) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            Err(DebugError::StartFailed { message: tcp::nothing_at(host, port, &error.to_string()) })
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use serde_json::json;
+    use tokio::net::TcpSocket;
+
+    use super::*;
+
+    #[test]
+    fn an_attach_that_meets_nobody_is_refused_before_the_editor_is_asked() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // It has its port, and listens not.
+        let held = TcpSocket::new_v4().unwrap();
+        held.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let port = held.local_addr().unwrap().port();
+        let refused = |configuration: Value| expect_listener(&read(&configuration)).err();
+        let listening = listener.local_addr().unwrap().port();
+        assert_eq!(refused(json!({ "connect": { "port": listening } })), None);
+        let told = refused(json!({ "connect": { "host": "localhost", "port": port } })).unwrap().to_string();
+        assert!(told.starts_with(&format!("nothing to attach to at localhost:{port} (")), "{told}");
+        assert!(refused(json!({ "port": port })).is_some());
+        // Its task may start what listens, and of another machine nothing is known here.
+        assert_eq!(refused(json!({ "port": port, "preLaunchTask": "serve" })), None);
+        assert_eq!(refused(json!({ "port": port, "host": "10.0.0.9" })), None);
+        assert_eq!(refused(json!({ "listen": { "port": port } })), None);
     }
 }

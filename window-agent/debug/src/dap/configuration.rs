@@ -27,6 +27,7 @@ bodies! {
         process_id: Number,
         /// debugpy: where it listens.
         connect: Option<Connect>,
+        pre_launch_task: Option<Value>,
         /// debugpy: a path, or a path with arguments.
         python: Option<Value>,
         python_path: Option<Value>,
