@@ -1,6 +1,7 @@
 // What the user sees and does in the editor while an AI client debugs in it.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
@@ -21,6 +22,7 @@ stage(
     () => client.reset(),
 );
 
+const dialogs = () => window.page.locator('.monaco-dialog-box').count();
 const glyphs = () => window.page.locator('.codicon-debug-breakpoint');
 const conditional = () => window.page.locator('.codicon-debug-breakpoint-conditional');
 
@@ -181,6 +183,20 @@ test('what VS Code would ask the user for is told to the client, which answers i
     await idle();
 });
 
+test('the task before a program is run, with those that it depends on, and its failure is told', async () => {
+    const built = () => fs.readFileSync(path.join(folder, 'built.txt'), 'utf8');
+    for (const [configuration_name, expected] of [['built', 'built\n'], ['built', 'built\nbuilt\n'], ['built deeply', 'built\nbuilt\nbuilt\n']]) {
+        const done = await client.call('start_debugging', { configuration_name, timeout: 30 });
+        assert.equal(done.status, 'completed', JSON.stringify(done));
+        assert.equal(built(), expected, `${configuration_name}: once for each start, before it`);
+    }
+    const before = built();
+    const refused = await client.call('start_debugging', { configuration_name: 'not built', timeout: 30 });
+    assert.match(refused.message, /The task "fails" failed with exit code 3/, JSON.stringify(refused));
+    assert.equal(built(), before, 'what comes after it is not run');
+    assert.equal(await dialogs(), 0, 'nobody is asked whether to debug anyway');
+});
+
 test('what cannot be started is said: a type that nothing debugs, a task that fails, a name that is not there', async () => {
     const unheard = await client.call('start_debugging', { configuration_name: 'unheard' });
     assert.equal(unheard.status, 'error');
@@ -188,7 +204,7 @@ test('what cannot be started is said: a type that nothing debugs, a task that fa
     const task = await client.call('start_debugging', { configuration_name: 'task', timeout: 30 });
     assert.equal(task.status, 'error', JSON.stringify(task));
     assert.match(task.message, /The task "fails" failed with exit code 3/);
-    assert.equal(await window.page.locator('.monaco-dialog-box').count(), 0, 'nobody is asked whether to debug anyway');
+    assert.equal(await dialogs(), 0, 'nobody is asked whether to debug anyway');
     const nobody = await client.call('start_debugging', { configuration_name: 'nobody' });
     assert.equal(nobody.code, 'unknown_configuration', JSON.stringify(nobody));
 });

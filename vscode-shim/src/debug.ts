@@ -30,7 +30,7 @@ import {
     StartInEditor,
     StopInEditor,
 } from './protocol';
-import { runTaskOf } from './tasks';
+import { runTaskOf, unlessTaskFails } from './tasks';
 
 /** Names the start a session came of; VS Code hands unknown fields of a configuration on. */
 const START_FIELD = '__batonStart';
@@ -149,22 +149,12 @@ export class EditorDebugger implements vscode.Disposable {
             const message = `No installed extension debugs the type ${unknown}; ask the user to install one.`;
             return failure('unknown_type', message);
         }
-        const failedTask = new Promise<string>((resolve) => {
-            const watch = vscode.tasks.onDidEndTaskProcess(({ execution, exitCode }) => {
-                if (exitCode && isTaskOf(found, execution.task)) {
-                    resolve(`The task "${execution.task.name}" failed with exit code ${exitCode}.`);
-                }
-            });
-            setTimeout(() => {
-                watch.dispose();
-            }, 300_000).unref();
-        });
-        const started = this.startFound(found, wish).then(
-            (ok) => (ok ? null : 'VS Code did not start it; its own message in the window says why.'),
-            (error: unknown) => reason(error),
-        );
-        const message = await Promise.race([started, failedTask]);
-        return message === null ? { failure: null } : failure('start_failed', message);
+        try {
+            const isStarted = await this.startFound(found, wish);
+            return isStarted ? { failure: null } : failure('start_failed', 'VS Code did not start it; its own message in the window says why.');
+        } catch (error) {
+            return failure('start_failed', reason(error));
+        }
     }
 
     /** Nothing of this may end in a dialog: nobody is there who would expect it. */
@@ -174,7 +164,7 @@ export class EditorDebugger implements vscode.Disposable {
             throw new Error(task.failure);
         }
         const configuration = task.hasRun ? { ...given, preLaunchTask: undefined } : given;
-        return vscode.debug.startDebugging(folder, configuration, options);
+        return unlessTaskFails(configuration, folder, () => vscode.debug.startDebugging(folder, configuration, options));
     }
 
     private async startFound(found: Found, wish: EditorStart): Promise<boolean> {
@@ -402,11 +392,6 @@ function knownTypes(): string[] {
         const { contributes } = packageJSON as { contributes?: { debuggers?: { type: string }[] } };
         return (contributes?.debuggers ?? []).map(({ type }) => type);
     });
-}
-
-function isTaskOf(found: Found, task: vscode.Task): boolean {
-    const wanted: unknown = found.kind === 'configuration' ? found.configuration['preLaunchTask'] : undefined;
-    return typeof wanted === 'string' && (wanted === task.name || wanted === `${task.source}: ${task.name}`);
 }
 
 function fromVscode(breakpoint: vscode.SourceBreakpoint | vscode.FunctionBreakpoint): EditorBreakpoint {

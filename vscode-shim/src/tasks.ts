@@ -7,8 +7,18 @@ import * as vscode from 'vscode';
 interface TaskEntry {
     label?: string;
     type?: string;
+    command?: unknown;
     isBackground?: boolean;
     dependsOn?: unknown;
+}
+
+/** A task to run, with those that VS Code runs before it. */
+interface Plan {
+    /** Any of them that fails is the end. */
+    names: Set<string>;
+    /** When these have ended all have: a task without a command of its own has no end that is told. */
+    last: Set<string>;
+    types: Set<string>;
 }
 
 /** What came of the task: whether it has run, and why the program is not to be started. */
@@ -18,54 +28,130 @@ export interface TaskRun {
 }
 
 /**
- * Runs a configuration's `preLaunchTask`, and waits for its end. Tasks that are in no tasks.json, stay in the
- * background or depend on others are left to VS Code, which knows how to wait for them.
+ * Runs a configuration's `preLaunchTask`, and waits for its end. Tasks that are in no tasks.json, or of which one stays
+ * in the background, are left to VS Code, which knows how to wait for them.
  */
 export async function runTaskOf(configuration: vscode.DebugConfiguration, folder: vscode.WorkspaceFolder | undefined): Promise<TaskRun> {
     const label: unknown = configuration['preLaunchTask'];
     const entries = vscode.workspace.getConfiguration('tasks', folder?.uri ?? null).get<TaskEntry[]>('tasks');
-    const entry = Array.isArray(entries) ? entries.find((known) => known.label === label) : undefined;
-    if (typeof label !== 'string' || entry === undefined || entry.isBackground === true || entry.dependsOn !== undefined) {
+    const plan = planOf(label, Array.isArray(entries) ? entries : []);
+    if (plan === undefined) {
         return { hasRun: false };
     }
+    const [type, ...others] = plan.types;
     // VS Code gives those of a shell only with all others.
-    const { type = 'process' } = entry;
-    const tasks = await vscode.tasks.fetchTasks(['process', 'shell'].includes(type) ? undefined : { type });
-    const task = tasks.find((known) => known.name === label && isIn(known, folder));
+    const isOfOne = type !== undefined && others.length === 0 && !['process', 'shell'].includes(type);
+    const tasks = await vscode.tasks.fetchTasks(isOfOne ? { type } : undefined);
+    const task = tasks.find(({ name, scope }) => name === label && isIn(scope, folder));
     if (task === undefined) {
         return { hasRun: false };
     }
-    const exitCode = await run(task);
-    const onErrors = vscode.workspace.getConfiguration('debug', folder?.uri ?? null).get<string>('onTaskErrors');
-    if (exitCode === 0 || onErrors === 'debugAnyway') {
-        return { hasRun: true };
+    const failure = await run(task, plan, folder);
+    return failure === undefined || isDebuggedAnyway(folder) ? { hasRun: true } : { hasRun: true, failure };
+}
+
+/**
+ * Starts a configuration whose `preLaunchTask` VS Code runs, which tells of a failure nobody but the person. It may hold
+ * a message of its own open for as long as nobody closes it.
+ */
+export async function unlessTaskFails<T>(
+    configuration: vscode.DebugConfiguration,
+    folder: vscode.WorkspaceFolder | undefined,
+    start: () => Thenable<T>,
+): Promise<T> {
+    const label: unknown = configuration['preLaunchTask'];
+    if (typeof label !== 'string' || isDebuggedAnyway(folder)) {
+        return start();
     }
-    const how = exitCode === undefined ? 'was ended' : `failed with exit code ${exitCode}`;
-    return { hasRun: true, failure: `The task "${label}" ${how}.` };
-}
-
-function isIn({ scope }: vscode.Task, folder: vscode.WorkspaceFolder | undefined): boolean {
-    const isFolder = typeof scope === 'object';
-    return !isFolder || folder === undefined || scope.uri.toString() === folder.uri.toString();
-}
-
-/** The exit code of a task; nothing when it was ended from outside. One that is running already is waited for. */
-async function run(task: vscode.Task): Promise<number | undefined> {
-    const isIt = (other: vscode.Task): boolean => other.name === task.name && other.source === task.source;
     return new Promise((resolve, reject) => {
-        const watches = [
-            // The end of its process comes before its own.
-            vscode.tasks.onDidEndTaskProcess(({ execution, exitCode }) => isIt(execution.task) && end(exitCode)),
-            vscode.tasks.onDidEndTask(({ execution }) => isIt(execution.task) && end(undefined)),
-        ];
-        const end = (exitCode: number | undefined): void => {
+        const watch = vscode.tasks.onDidEndTaskProcess(({ execution: { task }, exitCode }) => {
+            if (exitCode && (label === task.name || label === `${task.source}: ${task.name}`)) {
+                watch.dispose();
+                reject(new Error(failureOf(task, exitCode)));
+            }
+        });
+        const end = (): void => void watch.dispose();
+        start().then(resolve, reject).then(end, end);
+    });
+}
+
+/** The task and all that it depends on; nothing when one of them is not to be run from here. */
+function planOf(label: unknown, entries: TaskEntry[]): Plan | undefined {
+    const plan: Plan = { names: new Set(), last: new Set(), types: new Set() };
+    const add = (name: unknown, isLast: boolean): boolean => {
+        const entry = entries.find((known) => known.label === name);
+        if (typeof name !== 'string' || entry === undefined || entry.isBackground === true) {
+            return false;
+        }
+        if (plan.names.has(name)) {
+            return true;
+        }
+        plan.names.add(name);
+        const before: unknown[] = entry.dependsOn === undefined ? [] : [entry.dependsOn].flat();
+        const { type = entry.command === undefined ? undefined : 'process' } = entry;
+        if (type !== undefined) {
+            plan.types.add(type);
+        }
+        if (isLast && type !== undefined) {
+            plan.last.add(name);
+        }
+        return before.every((other) => add(other, isLast && type === undefined));
+    };
+    return add(label, true) && plan.last.size > 0 ? plan : undefined;
+}
+
+function isIn(scope: vscode.Task['scope'], folder: vscode.WorkspaceFolder | undefined): boolean {
+    return typeof scope !== 'object' || folder === undefined || scope.uri.toString() === folder.uri.toString();
+}
+
+function isDebuggedAnyway(folder: vscode.WorkspaceFolder | undefined): boolean {
+    return vscode.workspace.getConfiguration('debug', folder?.uri ?? null).get<string>('onTaskErrors') === 'debugAnyway';
+}
+
+function failureOf({ name }: vscode.Task, exitCode: number | undefined): string {
+    return `The task "${name}" ${exitCode === undefined ? 'was ended' : `failed with exit code ${exitCode}`}.`;
+}
+
+/** Runs a task; why it, or one before it, did not come to its end. One that is running already is waited for. */
+async function run(task: vscode.Task, { names, last }: Plan, folder: vscode.WorkspaceFolder | undefined): Promise<string | undefined> {
+    const awaited = new Set(last);
+    return new Promise((resolve, reject) => {
+        const watches: vscode.Disposable[] = [];
+        const end = (how: () => void): void => {
             watches.forEach((watch) => void watch.dispose());
-            resolve(exitCode);
+            how();
         };
-        if (!vscode.tasks.taskExecutions.some(({ task: running }) => isIt(running))) {
+        const ended = (one: vscode.Task, exitCode: number | undefined): void => {
+            if (!names.has(one.name) || !isIn(one.scope, folder)) {
+                return;
+            }
+            if (exitCode !== 0) {
+                end(() => {
+                    resolve(failureOf(one, exitCode));
+                });
+            } else if (awaited.delete(one.name) && awaited.size === 0) {
+                end(() => {
+                    resolve(undefined);
+                });
+            }
+        };
+        watches.push(
+            // The end of its process comes before its own.
+            vscode.tasks.onDidEndTaskProcess(({ execution, exitCode }) => {
+                ended(execution.task, exitCode);
+            }),
+            vscode.tasks.onDidEndTask(({ execution }) => {
+                if (awaited.has(execution.task.name)) {
+                    ended(execution.task, undefined);
+                }
+            }),
+        );
+        const isRunning = vscode.tasks.taskExecutions.some(({ task: other }) => other.name === task.name && other.source === task.source);
+        if (!isRunning) {
             vscode.tasks.executeTask(task).then(undefined, (error: unknown) => {
-                watches.forEach((watch) => void watch.dispose());
-                reject(error instanceof Error ? error : new Error(String(error)));
+                end(() => {
+                    reject(error instanceof Error ? error : new Error(String(error)));
+                });
             });
         }
     });
