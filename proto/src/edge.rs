@@ -56,6 +56,10 @@ pub const BOUND_HEADER: &str = "baton-bound";
 /// last, as [`Heard`] writes them. Empty: of none yet.
 pub const HEARD_HEADER: &str = "baton-heard";
 
+/// Header of an answer to the bridge: the port that the coordinator has now. A bridge never learns of a change otherwise,
+/// and starts the next coordinator when nothing else is left that knows the port.
+pub const PORT_HEADER: &str = "baton-port";
+
 /// Header on a forwarded call, in [`percent`]'s form: a word for this window that stands in the answer, because
 /// several windows are open.
 pub const LABEL_HEADER: &str = "baton-label";

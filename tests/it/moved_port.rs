@@ -1,7 +1,9 @@
 //! A port that the user chose stays the port, whatever is lost.
 
-use baton_tests::process::{free_port, kill9};
-use baton_tests::world::{World, live_name};
+use baton_tests::bridge::Bridge;
+use baton_tests::process::{await_some, free_port, is_alive, kill9};
+use baton_tests::world::{PATIENCE, World, live_name};
+use serde_json::json;
 
 /// Where a coordinator is moved to: below the ports of all test worlds.
 const PORTS: std::ops::Range<u16> = 17_000..18_000;
@@ -20,6 +22,24 @@ fn a_moved_port_outlives_the_file_and_the_coordinator_that_knew_it() {
         status.generation > before.generation && live_name(status) == Some("shop")
     });
     assert_eq!(after.port, moved, "clients have stored it");
+}
+
+#[test]
+fn a_bridge_that_outlives_the_folder_starts_the_next_coordinator_on_the_moved_port() {
+    let world = World::new();
+    world.baton_ok(&["up"]);
+    let before = world.coordinator_pid();
+    let mut bridge = Bridge::start(&world, world.scratch(), &[]);
+    assert_eq!(bridge.code("list_windows", json!({})), "");
+    let moved = free_port(PORTS).expect("one of a thousand ports is free");
+    world.baton_ok(&["port", &moved.to_string()]);
+    // On the connection that it has: nothing makes it look for the coordinator again.
+    assert_eq!(bridge.code("list_windows", json!({})), "");
+    std::fs::remove_dir_all(world.home()).expect("nobody writes just now");
+    await_some(PATIENCE, || (!is_alive(before)).then_some(())).expect("it notices, and ends");
+    bridge.call("list_windows", json!({}));
+    let after = world.await_status("a successor", |status| status.pid != before);
+    assert_eq!(after.port, moved, "other clients have stored it");
 }
 
 #[test]

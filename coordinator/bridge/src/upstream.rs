@@ -6,7 +6,7 @@ use std::time::Duration;
 use baton_link::connection::Connection;
 use baton_link::find::{self, FindError, FindOptions};
 use baton_proto::discovery::Role;
-use baton_proto::edge::{BOUND_HEADER, HEARD_HEADER};
+use baton_proto::edge::{BOUND_HEADER, HEARD_HEADER, PORT_HEADER};
 use baton_proto::percent;
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -94,8 +94,13 @@ impl Upstream {
         Ok(Incomplete { response, connection })
     }
 
-    /// Keeps what the edge said of our window. The window that a client was answered by first stays its own.
+    /// Keeps what the coordinator said of its port and the edge of our window. The window that a client was answered by
+    /// first stays its own.
     fn remember(&self, told: &HeaderMap) {
+        let port = told.get(PORT_HEADER).and_then(|port| port.to_str().ok()?.parse().ok());
+        if let Some(port) = port {
+            self.find.home.remember_port(port);
+        }
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(heard) = told.get(HEARD_HEADER) {
             remembered.insert(HeaderName::from_static(HEARD_HEADER), heard.clone());

@@ -10,7 +10,8 @@ use baton_http::body::Body;
 use baton_http::guard::{Route, TokenNews};
 use baton_http::{Admitted, END_GRACE, End, Gate, Listeners, respond};
 use baton_proto::discovery::{Role, Secret};
-use http::{Method, Response, StatusCode};
+use baton_proto::edge::{HEARD_HEADER, PORT_HEADER};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use tokio::sync::{mpsc, watch};
 
 /// What of the grace is for the answers of those calls that did not end.
@@ -21,6 +22,8 @@ pub struct App {
     edge: Edge,
     control: Control,
     gate: Arc<Gate>,
+    /// Those that answer, the current one first.
+    ports: watch::Receiver<Vec<u16>>,
 }
 
 impl App {
@@ -31,8 +34,9 @@ impl App {
         edge: Edge,
         control: Control,
         news: mpsc::Sender<TokenNews>,
+        ports: watch::Receiver<Vec<u16>>,
     ) -> Arc<Self> {
-        Arc::new(Self { edge, control, gate: Gate::new(secret, roster, news) })
+        Arc::new(Self { edge, control, gate: Gate::new(secret, roster, news), ports })
     }
 
     /// See [`Gate::leave`].
@@ -58,7 +62,7 @@ impl App {
 
     async fn answer(&self, admitted: Admitted) -> Response<Body> {
         match admitted.route {
-            Route::Mcp => self.edge.handle(admitted.holder, admitted.parts, admitted.body).await,
+            Route::Mcp => self.answer_client(admitted).await,
             Route::Control if self.edge.successor().is_appointed() => self.pass_control(admitted).await,
             Route::Control => self.control.answer(admitted).await,
             Route::Unknown if admitted.parts.method == Method::OPTIONS => {
@@ -66,6 +70,18 @@ impl App {
             }
             Route::Unknown => respond::plain(StatusCode::NOT_FOUND, "not found\n"),
         }
+    }
+
+    /// A bridge, which tells what it heard, hears of our port.
+    async fn answer_client(&self, Admitted { holder, parts, body, .. }: Admitted) -> Response<Body> {
+        let is_bridge = parts.headers.contains_key(HEARD_HEADER);
+        let mut response = self.edge.handle(holder, parts, body).await;
+        let port = self.ports.borrow().first().copied();
+        // What a successor answered names its own.
+        if let Some(port) = port.filter(|_| is_bridge && !self.edge.successor().is_appointed()) {
+            response.headers_mut().insert(HeaderName::from_static(PORT_HEADER), HeaderValue::from(port));
+        }
+        response
     }
 
     /// What comes for a coordinator that was replaced. The event stream of a window is opened with the new one.

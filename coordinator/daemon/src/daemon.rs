@@ -258,14 +258,19 @@ impl Daemon {
         let (ports, ports_reader) = watch::channel(Vec::new());
         let (order_sender, orders) = mpsc::channel(ORDERS);
         let (warnings, warnings_reader) = watch::channel(Vec::new());
-        let control =
-            ControlState::new(keeper.clone(), secret.clone(), ports_reader, order_sender, warnings_reader);
+        let control = ControlState::new(
+            keeper.clone(),
+            secret.clone(),
+            ports_reader.clone(),
+            order_sender,
+            warnings_reader,
+        );
         let (handovers, handover_requests) = mpsc::channel(HANDOVERS);
         let ending_streams = CancellationToken::new();
         let edge =
             Edge::new((&secret, Some(home.clone())), keeper.watch(), handovers, ending_streams.clone());
         let (news_sender, token_news) = mpsc::channel(1);
-        let app = App::new(secret, keeper.watch(), edge, Control::new(control), news_sender);
+        let app = App::new(secret, keeper.watch(), edge, Control::new(control), news_sender, ports_reader);
         tokio::spawn(hand_over(keeper.clone(), handover_requests));
         let writer = tokio::spawn(write_saved(saved.clone(), state.clone()));
         Self {

@@ -86,7 +86,8 @@ impl World {
         let leaving = shutdown.child_token();
         let edge = Edge::new((&secret(), None), roster.subscribe(), handover_sender, shutdown.clone());
         let control = axum::Router::new().route("/v1/ping", axum::routing::get(async || "pong"));
-        let app = App::new(secret(), roster.subscribe(), edge, control.into(), mpsc::channel(1).0);
+        let (_, ports) = watch::channel(Vec::new());
+        let app = App::new(secret(), roster.subscribe(), edge, control.into(), mpsc::channel(1).0, ports);
         let end = End { shutdown: leaving.clone(), closing: shutdown.clone() };
         tokio::spawn(app::serve(Listeners { ports: vec![listener], socket: None }, app, end));
         Self { port, secret: secret(), roster, handovers, leaving, shutdown }
