@@ -15,6 +15,7 @@ use serde_json::Value;
 use tracing::info;
 
 use baton_agent_base::object::Object;
+use baton_agent_base::wire::{bodies, read};
 use baton_agent_tools::answer::Answer;
 use baton_agent_tools::definition::Definition;
 
@@ -55,6 +56,13 @@ const MAX_MEMBERS: usize = 20;
 const MAX_LEVELS: usize = 2;
 /// Files of a result that are told.
 const MAX_FILES: usize = 10;
+
+bodies! { pub(super),
+    /// What a result says of a file.
+    Touched {
+        file: String,
+    }
+}
 
 /// A call that is under way; one that is dropped before it ended was cancelled.
 #[derive(Debug)]
@@ -115,8 +123,8 @@ impl Audit {
             (false, _, Some(status)) => status.to_owned(),
             (false, _, None) => "success".to_owned(),
         };
-        let entries = object.get("data").and_then(Value::as_array).into_iter().flatten();
-        for file in entries.filter_map(|entry| entry["file"].as_str()).take(MAX_FILES) {
+        let touched: Vec<Touched> = object.get("data").map(read).unwrap_or_default();
+        for Touched { file } in touched.iter().filter(|touched| !touched.file.is_empty()).take(MAX_FILES) {
             let _ = write!(self.touches, " file={}", shortened(file));
         }
     }

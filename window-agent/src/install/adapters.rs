@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::check;
 use super::depot::{self, Depot};
-use super::kind::{Kind, texts};
+use super::kind::Kind;
 use super::say::note;
 use super::step::{self, program};
 use baton_agent_base::process;
@@ -42,8 +42,45 @@ impl Adapters {
     }
 }
 
+/// What is known of an adapter on this machine, as it is told.
+#[derive(Debug, Serialize)]
+pub(super) struct AdapterEntry {
+    name: String,
+    languages: Vec<String>,
+    types: Vec<String>,
+    state: State,
+    version: Option<String>,
+    path: Option<String>,
+    /// Why it is missing.
+    problem: Option<String>,
+    /// What installs it.
+    install: String,
+}
+
+/// Where an adapter is.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Installed,
+    Machine,
+    Named,
+    Missing,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Installed => "installed",
+            Self::Machine => "machine",
+            Self::Named => "named",
+            Self::Missing => "missing",
+        }
+    }
+}
+
 impl Kind for Adapters {
     type Item = &'static Adapter;
+    type Entry = AdapterEntry;
     const NOUN: &'static str = "debug adapter";
     const VERB: &'static str = "adapters";
 
@@ -55,17 +92,19 @@ impl Kind for Adapters {
         &adapter.name
     }
 
-    async fn entry(&self, adapter: &Self::Item) -> Value {
+    async fn entry(&self, adapter: &Self::Item) -> AdapterEntry {
         entry(adapter, &standing(adapter, &self.options).await)
     }
 
-    fn line(entry: &Value) -> String {
-        let text = |name: &str| entry[name].as_str().unwrap_or_default();
-        let rest = match text("state") {
-            "missing" => format!("{}. {}", text("problem"), text("install")),
-            state => format!("{} ({state}) {}", entry["version"].as_str().unwrap_or("?"), text("path")),
+    fn line(entry: &AdapterEntry) -> String {
+        let rest = match (&entry.path, &entry.problem) {
+            (Some(path), _) => {
+                let version = entry.version.as_deref().unwrap_or("?");
+                format!("{version} ({}) {path}", entry.state.word())
+            }
+            (None, problem) => format!("{}. {}", problem.as_deref().unwrap_or_default(), entry.install),
         };
-        format!("{:22}  {rest}", texts(entry, "languages").join(", "))
+        format!("{:22}  {rest}", entry.languages.join(", "))
     }
 
     async fn is_there(&self, adapter: &Self::Item) -> bool {
@@ -126,28 +165,28 @@ async fn standing(adapter: &Adapter, options: &DebuggerOptions) -> Standing {
     Standing { found, version }
 }
 
-fn entry(adapter: &Adapter, standing: &Standing) -> Value {
+fn entry(adapter: &Adapter, standing: &Standing) -> AdapterEntry {
     let (state, path, problem) = match &standing.found {
         Ok(found) => {
             let state = match found.origin {
-                Origin::Installed => "installed",
-                Origin::Machine => "machine",
-                Origin::Named => "named",
+                Origin::Installed => State::Installed,
+                Origin::Machine => State::Machine,
+                Origin::Named => State::Named,
             };
             (state, Some(found.program.display().to_string()), None)
         }
-        Err(problem) => ("missing", None, Some(problem.clone())),
+        Err(problem) => (State::Missing, None, Some(problem.clone())),
     };
-    json!({
-        "name": adapter.name,
-        "languages": adapter.languages,
-        "types": adapter.types,
-        "state": state,
-        "version": standing.version,
-        "path": path,
-        "problem": problem,
-        "install": select::install_hint(adapter),
-    })
+    AdapterEntry {
+        name: adapter.name.clone(),
+        languages: adapter.languages.clone(),
+        types: adapter.types.clone(),
+        state,
+        version: standing.version.clone(),
+        path,
+        problem,
+        install: select::install_hint(adapter),
+    }
 }
 
 /// The first interpreter that has debugpy.

@@ -1,11 +1,13 @@
 //! What all that can be installed has in common.
 
-use serde_json::Value;
+use serde::Serialize;
 
 /// A kind of what can be installed.
 pub(super) trait Kind {
     /// One of them.
     type Item;
+    /// What `list --json` says of one.
+    type Entry: Serialize;
     /// What one is called: `debug adapter`.
     const NOUN: &'static str;
     /// The verb of the command line.
@@ -14,10 +16,9 @@ pub(super) trait Kind {
     /// All of them, in the order in which they are listed.
     fn items(&self) -> Vec<Self::Item>;
     fn name(item: &Self::Item) -> &str;
-    /// What `list --json` says of one.
-    async fn entry(&self, item: &Self::Item) -> Value;
+    async fn entry(&self, item: &Self::Item) -> Self::Entry;
     /// What `list` says of one behind its name.
-    fn line(entry: &Value) -> String;
+    fn line(entry: &Self::Entry) -> String;
     async fn is_there(&self, item: &Self::Item) -> bool;
     /// The version of the one that is there, when it is known.
     async fn version(&self, item: &Self::Item) -> Option<String>;
@@ -29,9 +30,4 @@ pub(super) trait Kind {
     async fn start(&self, item: &Self::Item) -> Result<(), String>;
     /// Tries it as a user would; says what was seen.
     async fn check(&self, item: &Self::Item) -> Result<String, String>;
-}
-
-/// The texts of a list in an entry.
-pub(super) fn texts<'a>(entry: &'a Value, name: &str) -> Vec<&'a str> {
-    entry[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }

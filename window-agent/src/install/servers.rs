@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::depot::{self, Depot};
-use super::kind::{Kind, texts};
+use super::kind::Kind;
 use super::say::note;
 use super::step::{self, program};
 use baton_agent_code::server::{Ask, Server};
@@ -40,8 +41,20 @@ impl Servers {
     }
 }
 
+/// What is known of a server on this machine.
+#[derive(Debug, Serialize)]
+pub(super) struct ServerEntry {
+    name: String,
+    /// Of files that it reads.
+    extensions: Vec<String>,
+    /// None when it is not installed.
+    path: Option<String>,
+    version: Option<String>,
+}
+
 impl Kind for Servers {
     type Item = Arc<ServerSpec>;
+    type Entry = ServerEntry;
     const NOUN: &'static str = "language server";
     const VERB: &'static str = "servers";
 
@@ -53,20 +66,21 @@ impl Kind for Servers {
         &spec.name
     }
 
-    async fn entry(&self, spec: &Self::Item) -> Value {
-        let path = find(spec, &self.places).map(|found| found.path().display().to_string());
-        let extensions: Vec<&String> = spec.languages.keys().collect();
-        let version = self.version(spec).await;
-        json!({"name": spec.name, "extensions": extensions, "path": path, "version": version})
+    async fn entry(&self, spec: &Self::Item) -> ServerEntry {
+        ServerEntry {
+            name: spec.name.clone(),
+            extensions: spec.languages.keys().cloned().collect(),
+            path: find(spec, &self.places).map(|found| found.path().display().to_string()),
+            version: self.version(spec).await,
+        }
     }
 
-    fn line(entry: &Value) -> String {
-        let text = |name: &str| entry[name].as_str().unwrap_or_default();
-        let rest = match entry["path"].is_null() {
-            true => format!("not installed; run `baton servers install {}`", text("name")),
-            false => format!("{} {}", text("version"), text("path")).trim_start().to_owned(),
+    fn line(ServerEntry { name, extensions, path, version }: &ServerEntry) -> String {
+        let rest = match path {
+            None => format!("not installed; run `baton servers install {name}`"),
+            Some(path) => version.iter().chain([path]).map(String::as_str).collect::<Vec<_>>().join(" "),
         };
-        format!("{:40} {rest}", texts(entry, "extensions").join(" "))
+        format!("{:40} {rest}", extensions.join(" "))
     }
 
     async fn is_there(&self, spec: &Self::Item) -> bool {
@@ -214,6 +228,8 @@ async fn start(spec: &Arc<ServerSpec>, places: &Places) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+
+    use serde_json::json;
 
     use super::*;
 

@@ -63,14 +63,17 @@ struct Call<'a> {
 struct Reply {
     text: String,
     details: Object,
+    /// What it is about.
+    session: Option<SessionId>,
 }
 
 impl Reply {
     fn new(text: impl Into<String>, details: Value) -> Self {
-        Self { text: text.into(), details: object(details) }
+        Self { text: text.into(), details: object(details), session: None }
     }
 
     fn with_snapshot(mut self, status: &Status) -> Self {
+        self.session = Some(status.id.clone());
         self.details.insert("snapshot".to_owned(), Value::Object(details::summary(status)));
         self
     }

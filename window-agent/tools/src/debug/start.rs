@@ -148,12 +148,9 @@ impl Call<'_> {
 
     /// Ends sessions that have begun.
     async fn end(&self, begun: &[Reply]) {
-        for reply in begun {
-            let id = reply.details.get("snapshot").and_then(|snapshot| snapshot["id"].as_str());
-            if let Some(id) = id {
-                // One that has ended by itself is no problem.
-                let _ = self.window.debugger.stop(Some(&SessionId(id.to_owned()))).await;
-            }
+        for session in begun.iter().filter_map(|reply| reply.session.as_ref()) {
+            // One that has ended by itself is no problem.
+            let _ = self.window.debugger.stop(Some(session)).await;
         }
     }
 
