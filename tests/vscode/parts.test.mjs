@@ -60,7 +60,7 @@ async function bundle() {
     const { build } = createRequire(path.join(EXTENSION, 'package.json'))('esbuild');
     const vscode = path.join(run, 'vscode.mjs');
     fs.writeFileSync(vscode, VSCODE);
-    const names = ['agent', 'binaries', 'focus', 'handover', 'problems'].map((name) => `export * from './src/${name}';`);
+    const names = ['agent', 'binaries', 'focus', 'handover', 'passing', 'problems'].map((name) => `export * from './src/${name}';`);
     const contents = `${names.join('')} export { bring, commands, shown } from 'vscode';`;
     const outfile = path.join(run, 'parts.cjs');
     const options = { bundle: true, platform: 'node', format: 'cjs', alias: { vscode }, outfile, logLevel: 'error' };
@@ -176,9 +176,9 @@ test('a stop of a program that ends before it is shown keeps none of the next fr
     parts.followUser();
     const session = { id: '1' };
     const stop = (file) => {
-        const focus = new parts.StopFocus(session, true);
+        const focus = new parts.StopFocus(session, true, async () => undefined);
         focus.onReceived({ type: 'event', seq: 1, event: 'stopped' });
-        focus.onSent({ type: 'request', seq: 2, command: 'stackTrace' });
+        focus.onSent({ type: 'request', seq: 2, command: 'stackTrace' }, false);
         const body = { stackFrames: [{ id: 1, source: { path: file } }] };
         focus.onReceived({ type: 'response', seq: 3, request_seq: 2, body });
     };
@@ -198,4 +198,32 @@ test('a stop of a program that ends before it is shown keeps none of the next fr
     assert.ok(!(await asked('/c.js', () => parts.bring('/c.js'))), 'a minute later the user opened it');
     parts.bring('/of-the-user.js');
     assert.ok(!(await asked('/c.js', () => parts.bring('/c.js'))), 'the user works there');
+});
+
+test('a request is answered as soon as its answer passes, one of VS Code\'s own serves it, and a refusal is told', async () => {
+    const passing = new parts.Passing();
+    const asked = [];
+    const customRequest = (command, args) => new Promise((resolve, reject) => asked.push({ command, args, resolve, reject }));
+    const pass = (seq, command, args) => passing.onSent({ type: 'request', seq, command, arguments: args });
+    const answer = (request_seq, body, success = true) => passing.onReceived({ type: 'response', seq: 0, request_seq, success, body });
+    const scopes = passing.send({ customRequest }, 'scopes', { frameId: 1 });
+    assert.equal(pass(1, 'scopes', { frameId: 2 }), false, 'of another frame');
+    assert.equal(pass(2, 'scopes', { frameId: 1 }), true);
+    assert.equal(pass(3, 'scopes', { frameId: 1 }), false, 'it has passed already');
+    answer(1, 'of another');
+    answer(2, 'ours');
+    assert.equal(await scopes, 'ours', 'VS Code has not answered yet');
+    const refused = passing.send({ customRequest }, 'variables', { variablesReference: 9 });
+    pass(4, 'variables', { variablesReference: 9 });
+    answer(4, undefined, false);
+    asked.at(-1).reject(new Error('gone'));
+    await assert.rejects(refused, /gone/);
+    const threads = passing.send({ customRequest }, 'threads', undefined);
+    let isIdle = false;
+    const idle = passing.idle().then(() => (isIdle = true));
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    assert.ok(!isIdle, 'one is on its way');
+    asked.at(-1).resolve('by VS Code');
+    assert.equal(await threads, 'by VS Code', 'its answer did not pass');
+    await idle;
 });

@@ -8,6 +8,7 @@ import type { MessageConnection, NotificationType } from 'vscode-jsonrpc/node';
 
 import { isOnDisk, tell } from './agent';
 import { type DapMessage, RESUMES, StopFocus, followUser } from './focus';
+import { Passing } from './passing';
 import { reason, warn } from './problems';
 import {
     AddEditorBreakpoint,
@@ -61,6 +62,7 @@ type Found =
 interface Known {
     session: vscode.DebugSession;
     focus: StopFocus;
+    passing: Passing;
     /** What an agent that comes later has to hear: what the adapter can, and where the program stands. */
     capabilities?: DapMessage;
     stopped?: DapMessage | undefined;
@@ -192,7 +194,7 @@ export class EditorDebugger implements vscode.Disposable {
             addressSource(args);
         }
         try {
-            return { body: await known.session.customRequest(command, args) };
+            return { body: await known.passing.send(known.session, command, args) };
         } catch (error) {
             return { refusal: reason(error) };
         }
@@ -201,12 +203,14 @@ export class EditorDebugger implements vscode.Disposable {
     private track(session: vscode.DebugSession): vscode.DebugAdapterTracker {
         const parent = session.parentSession && this.sessions.get(session.parentSession.id);
         const isClients = this.startOf(session) !== null || parent?.focus.isClients === true;
-        const known: Known = { session, focus: new StopFocus(session, isClients) };
+        const passing = new Passing();
+        const known: Known = { session, focus: new StopFocus(session, isClients, () => passing.idle()), passing };
         this.sessions.set(session.id, known);
         this.tellBegan(session);
         return {
             onDidSendMessage: (message: DapMessage) => {
                 known.focus.onReceived(message);
+                known.passing.onReceived(message);
                 if (known.focus.isClients) {
                     withoutDialog(message);
                 }
@@ -218,7 +222,7 @@ export class EditorDebugger implements vscode.Disposable {
                 this.tellMessage(session, message, true);
             },
             onWillReceiveMessage: (message: DapMessage) => {
-                known.focus.onSent(message);
+                known.focus.onSent(message, known.passing.onSent(message));
                 this.chooseExceptions(known, message);
                 this.tellMessage(session, message, false);
             },

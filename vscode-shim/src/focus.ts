@@ -52,11 +52,14 @@ export class StopFocus {
     /** The `seq` of VS Code's own request for the top of the stack, while a stop is to be shown. */
     private top: number | undefined;
     private isToShow = false;
+    private nStops = 0;
 
     constructor(
         private readonly session: vscode.DebugSession,
         /** An AI client let it run, and not the user. */
         public isClients: boolean,
+        /** Ends when the client has what it asks of a stop: VS Code passes nothing on while it draws. */
+        private readonly idle: () => Promise<void>,
     ) {}
 
     /** A request that a client makes. */
@@ -64,12 +67,14 @@ export class StopFocus {
         if (RESUMES.has(command)) {
             this.isClients = true;
             this.nExpected += 1;
+            // Where it stood is drawn no more: that would only hold up the step.
+            this.isToShow = false;
         }
     }
 
-    /** A message to the adapter. */
-    onSent({ command = '', seq, arguments: args }: DapMessage): void {
-        if (command === 'stackTrace' && this.isToShow && !args?.startFrame) {
+    /** A message to the adapter; of those that a client asks for VS Code takes no answer up. */
+    onSent({ command = '', seq, arguments: args }: DapMessage, isOfClient: boolean): void {
+        if (command === 'stackTrace' && this.isToShow && !isOfClient && !args?.startFrame) {
             this.top = seq;
         } else if (RESUMES.has(command)) {
             this.isToShow = false;
@@ -86,6 +91,7 @@ export class StopFocus {
         if (message.event === 'stopped' && this.isClients && !configuration().get<boolean>('revealOnStop', false)) {
             message.body = { ...message.body, preserveFocusHint: true };
             this.isToShow = true;
+            this.nStops += 1;
         } else if (message.type === 'response' && this.isToShow && message.request_seq === this.top) {
             void this.show(message.body?.stackFrames?.[0]);
         }
@@ -93,7 +99,12 @@ export class StopFocus {
 
     private async show(frame: StackFrame | undefined): Promise<void> {
         const path = frame?.source?.path;
-        this.isToShow = !wouldCover(path);
+        const stop = this.nStops;
+        const isOver = (): boolean => !this.isToShow || this.nStops !== stop;
+        await this.idle();
+        if (!isOver() && wouldCover(path)) {
+            this.isToShow = false;
+        }
         for (const [nShown, pause] of SHOW_AFTER_MS.entries()) {
             await new Promise((resolve) => setTimeout(resolve, pause));
             const item = vscode.debug.activeStackItem;
@@ -102,14 +113,16 @@ export class StopFocus {
             const isElsewhere = shown !== undefined && shown.session.id !== this.session.id;
             // The frame of the stop before can have the same id.
             const isShown = nShown >= N_SHOWN && shown?.frameId === frame?.id;
-            if (!this.isToShow || isElsewhere || isShown) {
+            if (isOver() || isElsewhere || isShown) {
                 break;
             }
             asked = { path, at: performance.now() };
             noteShown(vscode.window.activeTextEditor);
             await Promise.resolve(vscode.commands.executeCommand(SHOW_FRAME, null)).catch(() => undefined);
         }
-        this.isToShow = false;
+        if (!isOver()) {
+            this.isToShow = false;
+        }
     }
 }
 
