@@ -26,13 +26,20 @@ pub(super) fn agent(scene: &mut Scene) {
 
 fn limit(scene: &mut Scene, pids: &[u32], what: &str) {
     for pid in pids {
-        let set = command("prlimit").args([&format!("--pid={pid}"), FEW]).output();
-        scene.note(format!("{what} {pid} has 64 descriptors: {}", set.is_ok_and(|set| set.status.success())));
+        set(scene, *pid, FEW, &format!("{what} {pid} has 64 descriptors"));
     }
     scene.pause(1_000..3_000);
     for pid in pids {
-        let set = command("prlimit").args([&format!("--pid={pid}"), MANY]).output();
-        scene.note(format!("{what} {pid} has many: {}", set.is_ok_and(|set| set.status.success())));
+        set(scene, *pid, MANY, &format!("{what} {pid} has many"));
+    }
+}
+
+/// It may have ended meanwhile.
+fn set(scene: &Scene, pid: u32, limit: &str, what: &str) {
+    match command("prlimit").args([&format!("--pid={pid}"), limit]).output() {
+        Ok(set) if set.status.success() => scene.note(what),
+        Ok(set) => scene.note(format!("{what}: {}", String::from_utf8_lossy(&set.stderr).trim())),
+        Err(error) => scene.note(format!("{what}: {error}")),
     }
 }
 
