@@ -40,7 +40,7 @@ mod upstream;
 mod windows_tools;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use baton_election::roster::Roster;
@@ -271,12 +271,12 @@ fn seal_key(secret: &Secret) -> [u8; KEY_LEN] {
 
 /// Follows the roster for as long as there is one: ends what belongs to windows and tokens that are gone, and tells
 /// clients of handovers.
-async fn follow(shared: std::sync::Weak<Shared>, mut roster: watch::Receiver<Arc<Roster>>) {
+async fn follow(edge: Weak<Shared>, mut roster: watch::Receiver<Arc<Roster>>) {
     let mut live: Option<WindowId> = None;
     let mut toolsets: Option<Vec<String>> = None;
     loop {
         let current = roster.borrow_and_update().clone();
-        let Some(shared) = shared.upgrade() else { return };
+        let Some(shared) = edge.upgrade() else { return };
         if shared.successor.is_appointed() {
             // The windows are the successor's, and what is said of them here is no longer true.
             return;
@@ -292,8 +292,21 @@ async fn follow(shared: std::sync::Weak<Shared>, mut roster: watch::Receiver<Arc
         live = now_live.or(live);
         toolsets = Some(current.settings.toolsets.clone());
         drop(shared);
-        if roster.changed().await.is_err() {
+        if !is_changed(&edge, &mut roster).await {
             return;
+        }
+    }
+}
+
+/// Waits for another roster, and closes what idles meanwhile; false when there will be none.
+async fn is_changed(edge: &Weak<Shared>, roster: &mut watch::Receiver<Arc<Roster>>) -> bool {
+    loop {
+        tokio::select! {
+            changed = roster.changed() => return changed.is_ok(),
+            () = tokio::time::sleep(upstream::IDLE_MAX) => match edge.upgrade() {
+                Some(edge) => edge.windows.close_idle(),
+                None => return false,
+            },
         }
     }
 }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long an idle connection to a window is used again; shorter than any server's own patience, so that a call
 /// is not written to a connection that is being closed.
-const IDLE_MAX: Duration = Duration::from_secs(4);
+pub(crate) const IDLE_MAX: Duration = Duration::from_secs(4);
 /// Idle connections kept for one window.
 const IDLE_CONNECTIONS_MAX: usize = 64;
 /// How long connecting to a window on this host may take.
@@ -76,6 +76,14 @@ impl Windows {
             upstream.on_live(live.as_ref() == Some(id));
             true
         });
+    }
+
+    /// Closes connections that have idled for so long that no call would be sent on them.
+    pub(crate) fn close_idle(&self) {
+        for upstream in self.upstreams.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            let mut idle = upstream.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.retain(|(since, _)| since.elapsed() < IDLE_MAX);
+        }
     }
 
     pub(crate) fn upstream(&self, window: &Window) -> Arc<Upstream> {

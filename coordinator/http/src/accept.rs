@@ -13,6 +13,7 @@ use http::Response;
 use http::header::{self, HeaderValue};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use rustix::io::Errno;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::oneshot;
 use tokio_util::either::Either;
@@ -33,7 +34,7 @@ const HEAD_MAX: usize = 16 * 1024;
 const SILENT_GRACE: Duration = Duration::from_secs(5);
 /// How long a connection that has not sent a head may live on when the process ends.
 const GREETING_GRACE: Duration = Duration::from_millis(500);
-/// First and longest pause after a failed accept (out of descriptors).
+/// First and longest pause after a failed accept (out of descriptors, and nobody who idles).
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// What is listened on.
@@ -123,6 +124,9 @@ pub(crate) async fn run<F>(
             }
             Err(error) => {
                 tracing::warn!(%error, ?pause, "cannot accept a connection");
+                if is_out_of_descriptors(&error) && gate.connections.give_way() {
+                    pause = BACK_OFF.0;
+                }
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(BACK_OFF.1);
             }
@@ -150,6 +154,12 @@ pub(crate) async fn run<F>(
         abandoned.cancel();
         tasks.wait().await;
     }
+}
+
+/// This process, or the whole machine, has no descriptor left.
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| matches!(errno, Errno::MFILE | Errno::NFILE))
 }
 
 /// Serves one connection to its end.

@@ -120,6 +120,12 @@ impl Connections {
         self.n_open.load(Ordering::Relaxed) >= CONNECTIONS_MAX
     }
 
+    /// There is no room for one more: the connection of an MCP client that has idled longest makes it. False when none
+    /// idles.
+    pub(super) fn give_way(&self) -> bool {
+        self.share.give_way()
+    }
+
     /// Closes what has been sending its head for too long; returns when the next one can be due.
     fn close_late(&self, now: Instant) {
         let mut greeting = self.greeting.lock().unwrap_or_else(PoisonError::into_inner);

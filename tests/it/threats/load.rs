@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use baton_tests::client::{Client, ClientKind};
 use baton_tests::process::{await_some, rss_kib};
-use baton_tests::raw::{self, Request};
+use baton_tests::raw::{self, KeepAlive, Request};
 use baton_tests::world::World;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::{Value, json};
 
 use super::{Target, ping_body};
@@ -134,9 +135,9 @@ fn t16_long_bodies_at_once_are_bounded() {
 /// Lets this process have so many connections.
 fn need_descriptors(n_connections: usize) {
     let needed = (n_connections + 100) as u64;
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).expect("a limit may be raised");
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    setrlimit(Resource::Nofile, raised).expect("a limit may be raised");
     let is_enough = limit.maximum.is_none_or(|maximum| maximum >= needed);
     assert!(is_enough, "this test needs {needed} descriptors; raise the hard limit with `ulimit -Hn`");
 }
@@ -245,4 +246,25 @@ fn t17_streams_and_idle_connections_of_clients_shut_nobody_out() {
         (answer.status == 200).then_some(())
     };
     await_some(Duration::from_secs(10), is_answered).expect("an idle connection gives way");
+}
+
+/// More clients that keep their connections than there are descriptors: who comes later is let in, because whoever has
+/// idled longest gives way.
+#[test]
+fn clients_that_idle_do_not_shut_others_out_when_descriptors_are_few() {
+    const N_CLIENTS: usize = 100;
+    const N_DESCRIPTORS: u64 = 64;
+    let target = Target::new();
+    let pid = i32::try_from(target.world.coordinator_pid()).ok().and_then(Pid::from_raw);
+    let few = Rlimit { current: Some(N_DESCRIPTORS), maximum: Some(N_DESCRIPTORS) };
+    prlimit(pid, Resource::Nofile, few).expect("a limit may be lowered");
+    let ping = target.ping();
+    let mut clients = Vec::new();
+    for nth in 0..N_CLIENTS {
+        let mut client = KeepAlive::new(target.port());
+        let answer = client.send(&ping).unwrap_or_else(|| panic!("client {nth} is answered"));
+        assert_eq!(answer.status, 200, "client {nth}: {answer:?}");
+        clients.push(client);
+    }
+    assert!(target.world.status().is_some(), "commands are answered");
 }

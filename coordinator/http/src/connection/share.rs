@@ -9,7 +9,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::{RangeBounds, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,24 +39,46 @@ impl Share {
     pub(crate) fn enter(&self, holder: Holder, connection: &Arc<Connection>) -> bool {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(crowd) = crowd(&open, holder) {
-            let idle = open.range(crowd).filter_map(|(key, other)| Some((other.idle_for()?, *key)));
-            let idle = idle.filter(|(idle_for, _)| *idle_for >= IDLE_MIN);
             // Who has an earlier token has no more use for a connection.
-            let Some((_, key)) = idle.max_by_key(|(idle_for, key)| (Reverse(key.0), *idle_for)) else {
+            let by_age_of_token = |(key, idle_for): &(Key, Duration)| (Reverse(key.0), *idle_for);
+            let Some((key, _)) = idle(&open, crowd).max_by_key(by_age_of_token) else {
                 tracing::warn!(?holder, "too many MCP connections; refused a request");
                 return false;
             };
-            if let Some(other) = open.remove(&key) {
-                other.close(Farewell::Crowded);
-            }
+            close(&mut open, key);
         }
         open.insert((holder, connection.key), connection.clone());
         true
     }
 
+    /// Closes the one of all that has idled longest; false when none idles.
+    pub(crate) fn give_way(&self) -> bool {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let longest = idle(&open, ..).max_by_key(|(_, idle_for)| *idle_for);
+        if let Some((key, _)) = longest {
+            close(&mut open, key);
+        }
+        longest.is_some()
+    }
+
     /// A connection of `holder` has ended.
     pub(crate) fn leave(&self, holder: Holder, connection: &Connection) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(holder, connection.key));
+    }
+}
+
+/// Those that may have to give way, and how long each has been idle.
+fn idle(
+    open: &BTreeMap<Key, Arc<Connection>>,
+    crowd: impl RangeBounds<Key>,
+) -> impl Iterator<Item = (Key, Duration)> {
+    let idle = open.range(crowd).filter_map(|(key, other)| Some((*key, other.idle_for()?)));
+    idle.filter(|(_, idle_for)| *idle_for >= IDLE_MIN)
+}
+
+fn close(open: &mut BTreeMap<Key, Arc<Connection>>, key: Key) {
+    if let Some(connection) = open.remove(&key) {
+        connection.close(Farewell::Crowded);
     }
 }
 
@@ -159,6 +181,20 @@ mod tests {
         tokio::time::advance(IDLE_MIN).await;
         assert!(crowd.busy(NEW));
         assert!(is_closed(&earlier) && !is_closed(&present));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_idled_longest_gives_way_when_there_is_room_for_nobody() {
+        let crowd = Crowd::new();
+        let first = crowd.idle(Holder::Socket);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let second = crowd.idle(OLD);
+        assert!(!crowd.share.give_way(), "none has idled for long");
+        tokio::time::advance(IDLE_MIN).await;
+        assert!(crowd.share.give_way());
+        assert!(is_closed(&first) && !is_closed(&second));
+        assert!(crowd.share.give_way() && is_closed(&second));
+        assert!(!crowd.share.give_way());
     }
 
     #[tokio::test(start_paused = true)]
