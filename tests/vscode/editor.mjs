@@ -407,6 +407,8 @@ export class Window {
         await input.fill(name);
         await this.pick(name);
         await this.page.locator('.tab', { hasText: name }).first().waitFor();
+        // The tab may have been there before; until its text is, a click on a line is one on another file.
+        await this.page.locator(`.editor-instance[data-uri$="/${name}"]`).first().waitFor();
     }
 
     clipboard() {
