@@ -280,12 +280,23 @@ impl Connection {
         self.sender.send_request(request).await.map_err(|_| CallError::Lost)
     }
 
+    /// `GET path`, of which the answer is text.
+    pub async fn text(&mut self, path: &str) -> Result<String, CallError> {
+        let body = self.exchange(Method::GET, path, Bytes::new()).await?;
+        String::from_utf8(body.into()).map_err(malformed)
+    }
+
     async fn call<A: DeserializeOwned>(
         &mut self,
         method: Method,
         path: &str,
         body: Bytes,
     ) -> Result<A, CallError> {
+        let body = self.exchange(method, path, body).await?;
+        serde_json::from_slice(&body).map_err(malformed)
+    }
+
+    async fn exchange(&mut self, method: Method, path: &str, body: Bytes) -> Result<Bytes, CallError> {
         let request = self.build(method, path, body)?;
         let response = bounded(self.send(request)).await?;
         let status = response.status();
@@ -293,7 +304,7 @@ impl Connection {
         if !status.is_success() {
             return Err(failure_of(status, &body));
         }
-        serde_json::from_slice(&body).map_err(malformed)
+        Ok(body)
     }
 
     fn build(&self, method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, CallError> {

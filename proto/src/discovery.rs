@@ -56,6 +56,8 @@ pub enum Role {
     },
     /// An agent, the bridge or the command line: the routes under `/v1`.
     Member,
+    /// A monitoring system: `/metrics`, which only tells figures.
+    Metrics,
 }
 
 impl Secret {
@@ -69,6 +71,7 @@ impl Secret {
         match role {
             Role::Client { epoch } => Token(hex(&self.derive(&["client", &epoch.to_string()]))),
             Role::Member => Token(hex(&self.derive(&["member"]))),
+            Role::Metrics => Token(hex(&self.derive(&["metrics"]))),
         }
     }
 

@@ -127,6 +127,7 @@ pub(super) fn secrets(world: &World, client_tokens: &[String]) -> Vec<(String, V
         ("the secret in base64".to_owned(), STANDARD.encode(&bytes).into_bytes()),
         ("the secret in base64 for URLs".to_owned(), URL_SAFE_NO_PAD.encode(&bytes).into_bytes()),
         ("the member's token".to_owned(), secret.token(Role::Member).expose().as_bytes().to_vec()),
+        ("the token of figures".to_owned(), secret.token(Role::Metrics).expose().as_bytes().to_vec()),
     ];
     for (idx, token) in client_tokens.iter().enumerate() {
         all.push((format!("client token {idx}"), token.clone().into_bytes()));

@@ -16,6 +16,7 @@ mod faults;
 mod heavy;
 mod keeping;
 mod lost_state;
+mod metrics;
 mod moved_port;
 mod report;
 mod restarts;

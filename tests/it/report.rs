@@ -82,6 +82,8 @@ fn a_report_tells_what_runs_and_what_is_wrong() {
     let status = json_of(&parts, "status.json");
     assert_eq!((&status["running"], &status["windows"][0]["name"]), (&true.into(), &"shop".into()));
     assert_eq!(json_of(&parts, "settings.json")["routing"], "any");
+    let metrics = String::from_utf8_lossy(&parts["metrics.txt"]);
+    assert!(metrics.contains("\nbaton_calls_running 0\n"), "{metrics}");
     let found = json_of(&parts, "doctor.json");
     assert!(found.as_array().expect("a list").iter().any(|finding| finding["check"] == "window"), "{found}");
     let adapters = json_of(&parts, "adapters.json");

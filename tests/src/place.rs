@@ -61,6 +61,15 @@ pub fn strace() -> (PathBuf, PathBuf) {
     (program, libraries)
 }
 
+/// Prometheus and its tool that checks what it reads.
+pub fn prometheus() -> (PathBuf, PathBuf) {
+    let unpacked = root().join(".cache/prometheus/usr/bin");
+    let found = |name: &str| which::which(name).unwrap_or_else(|_| unpacked.join(name));
+    let (server, tool) = (found("prometheus"), found("promtool"));
+    assert!(server.is_file() && tool.is_file(), "Prometheus reads what is counted; {INSTALL}");
+    (server, tool)
+}
+
 /// The library that gives processes another wall clock.
 pub fn faketime() -> PathBuf {
     let unpacked = root().join(".cache/faketime/usr/lib");

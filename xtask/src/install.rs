@@ -183,7 +183,7 @@ pub(crate) fn install_faketime() -> Result<PathBuf> {
 }
 
 /// The tracer of system calls: the machine's own, or unpacked from Debian's packages.
-pub(crate) fn install_strace() -> Result<()> {
+fn install_strace() -> Result<()> {
     let folder = cache().join("strace");
     let unpacked = folder.join("program/usr/bin/strace");
     let is_there = command("strace").arg("-V").output().is_ok_and(|output| output.status.success());
@@ -197,6 +197,26 @@ pub(crate) fn install_strace() -> Result<()> {
         download_package(package, &folder.join(part))?;
     }
     Ok(())
+}
+
+/// Prometheus and promtool: the machine's own, or unpacked from Debian's package.
+pub(crate) fn install_prometheus() -> Result<()> {
+    let folder = cache().join("prometheus");
+    let has_own = |name: &str| command(name).arg("--version").output().is_ok_and(|it| it.status.success());
+    if (has_own("prometheus") && has_own("promtool")) || folder.join("usr/bin/promtool").is_file() {
+        return Ok(());
+    }
+    say("unpacking Debian's Prometheus into .cache/prometheus");
+    clear(&folder)?;
+    std::fs::create_dir_all(&folder)?;
+    download_package("prometheus", &folder)
+}
+
+/// What the tests of the whole need of the distribution.
+pub(crate) fn install_for_it() -> Result<()> {
+    install_faketime()?;
+    install_strace()?;
+    install_prometheus()
 }
 
 /// Downloads a package of the distribution and unpacks it into the folder, without installing it.

@@ -310,7 +310,7 @@ fn prepare(chosen: &Chosen) -> Result<Vec<Case>> {
             task::install_for_tests(chosen.wants_any(&clients))?;
         }
         if chosen.wants(Suite::It) {
-            install::install_faketime().and_then(|_| install::install_strace())?;
+            install::install_for_it()?;
         }
         if chosen.wants(Suite::Windows) {
             windows::install()?;

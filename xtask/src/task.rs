@@ -140,7 +140,7 @@ fn bench_windows() -> Result<()> {
 /// `cargo xtask setup`: after it every suite starts at once.
 pub(crate) fn setup() -> Result<()> {
     install_for_tests(true)?;
-    install::install_faketime().and_then(|_| install::install_strace())?;
+    install::install_for_it()?;
     windows::install()?;
     build_tests(true, || install_servers(&SERVERS).and_then(|()| adapters::install()))
 }

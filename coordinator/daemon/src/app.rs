@@ -1,4 +1,5 @@
-//! Who answers which path: `/mcp*` the edge, `/v1/*` the control routes, everything else is a plain 404.
+//! Who answers which path: `/mcp*` the edge, `/v1/*` the control routes, `/metrics` what is counted, everything else is a
+//! plain 404.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use baton_proto::edge::{HEARD_HEADER, PORT_HEADER};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use tokio::sync::{mpsc, watch};
 
+use crate::metrics::Metrics;
+
 /// What of the grace is for the answers of those calls that did not end.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
@@ -21,6 +24,8 @@ const LAST_ANSWERS: Duration = Duration::from_millis(500);
 pub struct App {
     edge: Edge,
     control: Control,
+    metrics: Arc<Metrics>,
+    roster: watch::Receiver<Arc<Roster>>,
     gate: Arc<Gate>,
     /// Those that answer, the current one first.
     ports: watch::Receiver<Vec<u16>>,
@@ -31,12 +36,13 @@ impl App {
     pub fn new(
         secret: Secret,
         roster: watch::Receiver<Arc<Roster>>,
-        edge: Edge,
+        (edge, metrics): (Edge, Arc<Metrics>),
         control: Control,
         news: mpsc::Sender<TokenNews>,
         ports: watch::Receiver<Vec<u16>>,
     ) -> Arc<Self> {
-        Arc::new(Self { edge, control, gate: Gate::new(secret, roster, news), ports })
+        let gate = Gate::new(secret, roster.clone(), news);
+        Arc::new(Self { edge, control, metrics, roster, gate, ports })
     }
 
     /// See [`Gate::leave`].
@@ -65,6 +71,11 @@ impl App {
             Route::Mcp => self.answer_client(admitted).await,
             Route::Control if self.edge.successor().is_appointed() => self.pass_control(admitted).await,
             Route::Control => self.control.answer(admitted).await,
+            Route::Metrics if admitted.parts.method == Method::GET => {
+                let roster = self.roster.borrow().clone();
+                self.metrics.answer(&roster)
+            }
+            Route::Metrics => respond::plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n"),
             Route::Unknown if admitted.parts.method == Method::OPTIONS => {
                 respond::plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n")
             }

@@ -34,6 +34,7 @@ use tracing::{info, warn};
 
 use crate::app::App;
 use crate::holder::Lease;
+use crate::metrics::Metrics;
 use crate::presence::Presence;
 use crate::singleton::{self, BindError, Lock, LockError, PortChoice};
 use crate::state::StateFile;
@@ -267,10 +268,18 @@ impl Daemon {
         );
         let (handovers, handover_requests) = mpsc::channel(HANDOVERS);
         let ending_streams = CancellationToken::new();
-        let edge =
-            Edge::new((&secret, Some(home.clone())), keeper.watch(), handovers, ending_streams.clone());
+        let metrics = Metrics::new();
+        let at = (&secret, Some(home.clone()));
+        let edge = Edge::new(at, keeper.watch(), handovers, ending_streams.clone(), metrics.clone());
         let (news_sender, token_news) = mpsc::channel(1);
-        let app = App::new(secret, keeper.watch(), edge, Control::new(control), news_sender, ports_reader);
+        let app = App::new(
+            secret,
+            keeper.watch(),
+            (edge, metrics),
+            Control::new(control),
+            news_sender,
+            ports_reader,
+        );
         tokio::spawn(hand_over(keeper.clone(), handover_requests));
         let writer = tokio::spawn(write_saved(saved.clone(), state.clone()));
         Self {

@@ -13,6 +13,7 @@
 //! | `presence` | what leads others to this coordinator, and is made anew when it is lost |
 //! | [`holder`] | the process that keeps the port while coordinators come and go |
 //! | [`succession`] | one coordinator follows another without a pause |
+//! | [`metrics`] | what is counted, for a monitoring system |
 //! | [`state`] | what is remembered over restarts |
 
 pub mod app;
@@ -20,6 +21,7 @@ pub mod daemon;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 pub mod holder;
+pub mod metrics;
 mod presence;
 pub mod singleton;
 pub mod state;

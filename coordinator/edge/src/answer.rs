@@ -80,7 +80,10 @@ impl Events {
         let end = end_of_events(&self.buffer, n_seen)?;
         let events = self.buffer.split_to(end).freeze();
         let (exchange, ..) = self.upstream.as_ref()?;
-        self.is_answered = self.is_answered || has_answer(&events, &exchange.call.id);
+        if !self.is_answered && has_answer(&events, &exchange.call.id) {
+            self.is_answered = true;
+            exchange.call.seen.end_with(&events);
+        }
         Some(events)
     }
 

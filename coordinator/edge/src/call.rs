@@ -28,11 +28,15 @@ use super::exchange::Call;
 use super::forward::{self, Attempt};
 use super::heard;
 use super::route::{self, Decision, Pin, Target, Wish};
+use super::seen::{CANCELLED, RPC_ERROR, Seen};
 use super::windows_tools;
 use super::{Edge, Unrun};
 
 /// Pauses between two attempts at a window that refuses, when the roster says nothing new.
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
+
+/// How a tool is counted that no window of this build has.
+const OTHER_TOOL: &str = "other";
 
 /// Longer than anybody waits, see [`Plant::HeldForEver`].
 const FOR_EVER: Duration = Duration::from_secs(3_600);
@@ -58,6 +62,12 @@ pub(crate) async fn answer(
     let Some(name) = params.name.as_deref() else {
         return invalid(&RpcError::new(code::INVALID_PARAMS, "tools/call needs the name of a tool"));
     };
+    let is_known = edge.0.catalogue.has_tool(name);
+    let seen = Seen::begin(&edge.0.observer, if is_known { name } else { OTHER_TOOL });
+    let invalid = |error: &RpcError| {
+        seen.end(Some(RPC_ERROR));
+        invalid(error)
+    };
     if params
         .arguments
         .is_some_and(|arguments| !arguments.get().starts_with('{') && arguments.get() != "null")
@@ -77,8 +87,12 @@ pub(crate) async fn answer(
     if let Some(result) = windows_tools::call(edge, name, params.arguments, &client).await {
         let windows_tools::Said { content, live } = match result {
             Ok(said) => said,
-            Err(failure) => return respond::tool_failure(caller.era, request.id, &failure),
+            Err(failure) => {
+                seen.end(Some(failure.code));
+                return respond::tool_failure(caller.era, request.id, &failure);
+            }
         };
+        seen.end(None);
         let content = message::tool_content(caller.era, &content, false);
         let mut response = respond::rpc_result(request.id, &content);
         if let (Pin::Live, Some(live)) = (&endpoint.pin, live) {
@@ -93,7 +107,7 @@ pub(crate) async fn answer(
         deed: edge.0.catalogue.deed(name, arguments.action.as_deref()),
     };
     // A newer window may have tools that this build has not heard of, but nothing is worth waiting for then.
-    if !edge.0.catalogue.has_tool(name) && matches!(route::route(&edge.roster(), wish), Decision::Hold(_)) {
+    if !is_known && matches!(route::route(&edge.roster(), wish), Decision::Hold(_)) {
         return invalid(&unknown_tool(edge, name));
     }
     let running = match caller.session {
@@ -106,19 +120,25 @@ pub(crate) async fn answer(
         },
         None => None,
     };
-    let mut headers = if caller.era == Era::Stateless { mcp_headers(headers) } else { HeaderMap::new() };
-    if let Some(client) = client_header(&caller.client) {
-        headers.insert(HeaderName::from_static(CLIENT_HEADER), client);
-    }
-    if let Some(caller) = caller_header(caller) {
-        headers.insert(HeaderName::from_static(CALLER_HEADER), caller);
-    }
-    if let Pin::Folder(stand) = &endpoint.pin {
-        describe(stand, &mut headers);
-    }
-    let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running });
+    let headers = passed_headers(endpoint, caller, headers);
+    let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running, seen });
     await_window(edge, wish).await;
     send(edge, &call, wish, &ear).await
+}
+
+/// What the window is told of the call beside its message.
+fn passed_headers(endpoint: &Endpoint, caller: &Caller, headers: &HeaderMap) -> HeaderMap {
+    let mut passed = if caller.era == Era::Stateless { mcp_headers(headers) } else { HeaderMap::new() };
+    if let Some(client) = client_header(&caller.client) {
+        passed.insert(HeaderName::from_static(CLIENT_HEADER), client);
+    }
+    if let Some(caller) = caller_header(caller) {
+        passed.insert(HeaderName::from_static(CALLER_HEADER), caller);
+    }
+    if let Pin::Folder(stand) = &endpoint.pin {
+        describe(stand, &mut passed);
+    }
+    passed
 }
 
 /// Tells an agent what paths mean to the client.
@@ -250,12 +270,14 @@ fn decide(roster: &Roster, wish: Wish<'_>) -> Decision {
 async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Response<Body> {
     let mut roster = edge.0.roster.clone();
     let mut pause = RETRY.0;
-    let mut deadline = None;
+    let (mut deadline, mut held) = (None, None);
     loop {
         if call.running.as_ref().is_some_and(Running::is_cancelled) {
+            call.seen.end(Some(CANCELLED));
             return respond::json(http::StatusCode::OK, message::interrupted_bytes(call.era, &call.id));
         }
         if edge.successor().is_appointed() {
+            call.seen.pass_on();
             return unrun();
         }
         let current = roster.borrow_and_update().clone();
@@ -264,11 +286,12 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
                 let told = match ear.told(edge, &current, wish, &target) {
                     Ok(told) => told,
                     Err(failure) => {
-                        let mut response = respond::tool_failure(call.era, &call.id, &failure);
+                        let mut response = call.fail(&failure);
                         ear.note(edge, heard::heard(&target.window), &mut response);
                         return response;
                     }
                 };
+                held = None;
                 match forward::send(&edge.0.windows, &target, call, told).await {
                     Attempt::Answered(mut response) => {
                         ear.answered(edge, wish, &target, &mut response);
@@ -282,13 +305,14 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
                 }
             }
             Decision::Hold(failure) => (failure, false),
-            Decision::Refuse(failure) => return respond::tool_failure(call.era, &call.id, &failure),
+            Decision::Refuse(failure) => return call.fail(&failure),
         };
         let hold = match plant::has(Plant::HeldForEver) {
             true => FOR_EVER,
             false => Duration::from_millis(current.settings.hold_calls_ms),
         };
         let deadline = *deadline.get_or_insert_with(|| Instant::now() + hold);
+        held.get_or_insert_with(|| call.seen.hold());
         let cancelled = async {
             match &call.running {
                 Some(running) => running.cancelled().await,
@@ -297,21 +321,21 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
         };
         tokio::select! {
             changed = roster.changed() => if changed.is_err() {
-                return respond::tool_failure(call.era, &call.id, &failure);
+                return call.fail(&failure);
             },
             () = tokio::time::sleep(pause), if is_retry => pause = (pause * 2).min(RETRY.1),
             // Answered above.
             () = cancelled => {}
             () = edge.successor().appointed() => {}
             () = edge.0.ending.begun.cancelled() => {
-                return respond::tool_failure(call.era, &call.id, &failure);
+                return call.fail(&failure);
             }
             () = tokio::time::sleep_until(deadline) => {
-                return respond::tool_failure(call.era, &call.id, &failure);
+                return call.fail(&failure);
             }
         }
         if Instant::now() >= deadline {
-            return respond::tool_failure(call.era, &call.id, &failure);
+            return call.fail(&failure);
         }
     }
 }

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_election::roster::Window;
+use baton_http::body::Body;
+use baton_http::respond;
 use baton_link::plant::{self, Plant};
-use baton_mcp::fault::outcome_unknown;
+use baton_mcp::fault::{ToolFailure, outcome_unknown};
 use baton_mcp::message;
 use baton_mcp::revision::Era;
 use baton_proto::control::DRAIN_MS;
 use baton_proto::edge::{PIN_HEADER, TERM_HEADER};
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use http::{Method, Request, Uri, Version};
+use http::{Method, Request, Response, Uri, Version};
 use http_body_util::Full;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::cancel::Running;
 use super::heard;
 use super::route::Right;
+use super::seen::{CANCELLED, Seen};
 use super::upstream::Upstream;
 
 /// Time for an answer that is on its way when its window is taken off the roster.
@@ -36,6 +39,15 @@ pub(crate) struct Call {
     pub(crate) era: Era,
     /// Set when the client can cancel by a notification.
     pub(crate) running: Option<Running>,
+    pub(crate) seen: Seen,
+}
+
+impl Call {
+    /// It is answered with an error of ours.
+    pub(crate) fn fail(&self, failure: &ToolFailure) -> Response<Body> {
+        self.seen.end(Some(failure.code));
+        respond::tool_failure(self.era, &self.id, failure)
+    }
 }
 
 /// Why the window's answer is no longer waited for.
@@ -116,7 +128,10 @@ impl Exchange {
     pub(crate) fn stopped_bytes(&self, stop: Stop) -> Vec<u8> {
         let window = heard::described(&self.window);
         let what = match stop {
-            Stop::Cancelled => return message::interrupted_bytes(self.call.era, &self.call.id),
+            Stop::Cancelled => {
+                self.call.seen.end(Some(CANCELLED));
+                return message::interrupted_bytes(self.call.era, &self.call.id);
+            }
             Stop::Gone => format!("Window {window} exited during this call"),
             Stop::Ended => format!("The coordinator was stopped while window {window} ran this call"),
             Stop::Drained => {
@@ -127,6 +142,7 @@ impl Exchange {
         if plant::has(Plant::ToldUnrun) {
             failure.code = "window_unreachable";
         }
+        self.call.seen.end(Some(failure.code));
         message::tool_failure_bytes(self.call.era, &self.call.id, &failure)
     }
 }

@@ -21,6 +21,7 @@ use hyper::body::Incoming;
 use super::answer::Events;
 use super::exchange::{Call, Exchange, Stop};
 use super::route::{Right, Target};
+use super::seen::RPC_ERROR;
 use super::upstream::Windows;
 
 /// Largest answer that is not a stream.
@@ -106,14 +107,13 @@ async fn on_response(exchange: Exchange, response: Response<Incoming>, sender: S
         Ok(Some(bytes)) => {
             exchange.upstream.keep(sender);
             if is_json {
+                exchange.call.seen.end_with(&bytes);
                 Attempt::Answered(respond::json(parts.status, bytes))
             } else {
                 on_odd_answer(&exchange, parts.status, &bytes)
             }
         }
-        Ok(None) => {
-            Attempt::Unheard(respond::tool_failure(exchange.call.era, &exchange.call.id, &too_large()))
-        }
+        Ok(None) => Attempt::Unheard(exchange.call.fail(&too_large())),
         Err(error) => {
             tracing::info!(%error, "a window died while answering");
             stopped_answer(&exchange, Stop::Gone)
@@ -127,6 +127,7 @@ fn on_odd_answer(exchange: &Exchange, status: StatusCode, bytes: &Bytes) -> Atte
     if status.is_client_error() {
         let why = format!("cannot read the message: {text}");
         let error = RpcError::new(code::PARSE_ERROR, why);
+        exchange.call.seen.end(Some(RPC_ERROR));
         return Attempt::Unheard(respond::rpc_error(exchange.call.era, Some(&exchange.call.id), &error));
     }
     // It had the call, and nothing says how far it came: an agent that ends answers so.

@@ -18,6 +18,7 @@
 //! | `upstream` | connections to the windows' agents |
 //! | `forward`, `exchange`, `answer`, `detach`, `cancel` | a call at a window |
 //! | `streams` | notices to clients |
+//! | `seen` | what whoever counts calls hears of each |
 //! | `catalogue`, `windows_tools` | tools that need no window |
 
 mod answer;
@@ -35,6 +36,7 @@ mod heard;
 mod long;
 mod post;
 mod route;
+mod seen;
 mod streams;
 mod upstream;
 mod windows_tools;
@@ -66,6 +68,7 @@ use tokio_util::sync::CancellationToken;
 use cancel::Cancellations;
 use catalogue::Catalogue;
 use endpoint::Endpoint;
+pub use seen::Observer;
 use streams::Streams;
 use upstream::Windows;
 pub use windows_tools::{HandoverRequest, Handovers};
@@ -108,16 +111,18 @@ struct Shared {
     ended: Mutex<VecDeque<[u8; 16]>>,
     /// Which window each client heard of last.
     heard: Mutex<heard::Memory>,
+    observer: Arc<dyn Observer>,
 }
 
 impl Edge {
     /// An edge in front of the windows of `roster`, whose sockets lie in `home`, on the runtime it is called in. Its
-    /// streams end with `closing`.
+    /// streams end with `closing`; `observer` hears of its calls.
     pub fn new(
         (secret, home): (&Secret, Option<Home>),
         roster: watch::Receiver<Arc<Roster>>,
         handovers: Handovers,
         closing: CancellationToken,
+        observer: Arc<dyn Observer>,
     ) -> Self {
         let ending = Ending::default();
         let shared = Arc::new(Shared {
@@ -133,6 +138,7 @@ impl Edge {
             ending,
             ended: Mutex::default(),
             heard: Mutex::default(),
+            observer,
         });
         tokio::spawn(follow(Arc::downgrade(&shared), roster));
         Self(shared)

@@ -386,6 +386,7 @@ pub(crate) mod tests {
             windows,
             settings: Arc::new(Settings::default()),
             client_epoch: 0,
+            granted: BTreeMap::new(),
         }
     }
 

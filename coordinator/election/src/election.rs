@@ -21,6 +21,7 @@
 //! **Invariant:** terms are granted in strictly growing order, and exceed every term an agent ever reported.
 
 mod place;
+mod reason;
 mod seat;
 #[cfg(test)]
 mod tests;
@@ -171,6 +172,8 @@ pub struct Election {
     departed: BTreeMap<WindowId, Departed>,
     settings: Arc<Settings>,
     last_run: Instant,
+    /// Terms that were granted, by rule.
+    granted: BTreeMap<&'static str, u64>,
     outputs: VecDeque<Output>,
     is_dirty: bool,
 }
@@ -226,6 +229,7 @@ impl Election {
             departed: BTreeMap::new(),
             settings: Arc::new(start.settings),
             last_run: now,
+            granted: BTreeMap::new(),
             outputs: VecDeque::new(),
             is_dirty: false,
         }
@@ -297,6 +301,7 @@ impl Election {
             departed: self.departed.values().map(|departed| departed.window.clone()).collect(),
             settings: self.settings.clone(),
             client_epoch,
+            granted: self.granted.clone(),
         }
     }
 

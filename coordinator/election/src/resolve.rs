@@ -135,6 +135,7 @@ mod tests {
             windows: windows.iter().map(window).map(|w| (w.id.clone(), Arc::new(w))).collect(),
             settings: Arc::new(Settings::default()),
             client_epoch: 0,
+            granted: Default::default(),
         }
     }
 

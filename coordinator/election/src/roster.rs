@@ -26,6 +26,8 @@ pub struct Roster {
     pub settings: Arc<Settings>,
     /// Rotations of the client token, see [`baton_proto::discovery::Role::Client`].
     pub client_epoch: u32,
+    /// How many terms this coordinator has granted, by the rule that did: `R1` to `R12`.
+    pub granted: BTreeMap<&'static str, u64>,
 }
 
 /// One registered window.

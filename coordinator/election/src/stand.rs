@@ -153,6 +153,7 @@ mod tests {
             departed: Vec::new(),
             settings: Arc::new(Settings::default()),
             client_epoch: 0,
+            granted: Default::default(),
         }
     }
 

@@ -15,6 +15,8 @@ use baton_proto::discovery::{HelloCredential, Role, Secret, Token};
 use http::{HeaderMap, Method, Request, header};
 use tokio::sync::{mpsc, watch};
 
+/// Path of what is counted.
+const METRICS: &str = "/metrics";
 /// Rotations that a coordinator which lost its state can learn of from a client.
 const LATER_EPOCHS: u32 = 64;
 /// How long a request waits for what it tells to be known.
@@ -27,6 +29,8 @@ pub enum Route {
     Mcp,
     /// The control router.
     Control,
+    /// What is counted.
+    Metrics,
     /// Nobody.
     Unknown,
 }
@@ -69,6 +73,7 @@ pub enum Refusal {
 pub struct Guard {
     secret: Secret,
     member: Token,
+    metrics: Token,
     /// The client token and the epoch it was derived for.
     client: Mutex<(u32, Token)>,
     roster: watch::Receiver<Arc<Roster>>,
@@ -97,7 +102,8 @@ impl Guard {
     pub fn new(secret: Secret, roster: watch::Receiver<Arc<Roster>>, news: mpsc::Sender<TokenNews>) -> Self {
         let epoch = roster.borrow().client_epoch;
         let client = Mutex::new((epoch, secret.token(Role::Client { epoch })));
-        Self { member: secret.token(Role::Member), secret, client, roster, news }
+        let (member, metrics) = (secret.token(Role::Member), secret.token(Role::Metrics));
+        Self { member, metrics, secret, client, roster, news }
     }
 
     /// Says who answers `request`, which came in that way, or why nobody does. `stranger` is the other user of this
@@ -119,6 +125,8 @@ impl Guard {
             Route::Mcp
         } else if is_below(path, "/v1") {
             Route::Control
+        } else if path == METRICS {
+            Route::Metrics
         } else {
             Route::Unknown
         };
@@ -128,6 +136,7 @@ impl Guard {
                 Route::Mcp => self.is_client(bearer),
                 Route::Control if path == routes::HELLO.path => self.is_hello(bearer, port),
                 Route::Control => self.member.matches(bearer),
+                Route::Metrics => self.metrics.matches(bearer),
                 Route::Unknown => self.is_client(bearer) | self.member.matches(bearer),
             }),
         };
@@ -135,7 +144,7 @@ impl Guard {
             return Err(Refusal::Unauthorized);
         }
         let has_body = !matches!(*request.method(), Method::GET | Method::DELETE | Method::OPTIONS);
-        if route != Route::Unknown && has_body && !is_json(headers) {
+        if matches!(route, Route::Mcp | Route::Control) && has_body && !is_json(headers) {
             return Err(Refusal::NotJson);
         }
         Ok(route)

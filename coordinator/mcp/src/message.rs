@@ -44,6 +44,32 @@ pub fn tool_content(era: Era, content: &Value, is_error: bool) -> Value {
     result
 }
 
+/// What an answer to a tool call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// A result.
+    Well,
+    /// A result that says that it is an error.
+    ToolError,
+    /// An error of JSON-RPC.
+    RpcError,
+}
+
+/// What the answer in `bytes` is, a message as Baton's agents write it or an event with one. It is not parsed: a quote
+/// in a text stands behind a backslash, so what is looked for stands in none.
+pub fn answered(bytes: &[u8]) -> Answered {
+    /// Where an error of JSON-RPC stands: behind version and id.
+    const HEAD: usize = 512;
+    let has = |bytes: &[u8], text: &str| memchr::memmem::find(bytes, text.as_bytes()).is_some();
+    if has(bytes, r#""isError":true"#) {
+        Answered::ToolError
+    } else if has(&bytes[..bytes.len().min(HEAD)], r#","error":{"code":"#) {
+        Answered::RpcError
+    } else {
+        Answered::Well
+    }
+}
+
 /// A protocol error in answer to the request `id`, when it is known.
 pub fn rpc_error_bytes(id: Option<&RawValue>, error: &RpcError) -> Vec<u8> {
     let mut object = json!({ "code": error.code, "message": error.message });
@@ -74,4 +100,25 @@ struct ResultMessage<'a, T> {
     jsonrpc: &'static str,
     id: &'a RawValue,
     result: &'a T,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::{code, outcome_unknown};
+
+    #[test]
+    fn an_answer_is_taken_for_what_it_is() {
+        let id: Box<RawValue> = serde_json::from_str("7").unwrap();
+        let era = Era::Stateless;
+        let quoting = json!({ "text": r#""isError":true ,"error":{"code":"# });
+        let well = rpc_result_bytes(&id, &tool_content(era, &quoting, false));
+        assert_eq!(answered(&well), Answered::Well);
+        let failed = tool_failure_bytes(era, &id, &outcome_unknown("It ended"));
+        assert_eq!(answered(&failed), Answered::ToolError);
+        let refused = RpcError::new(code::INVALID_PARAMS, r#""isError":true"#);
+        assert_eq!(answered(&rpc_error_bytes(Some(&id), &refused)), Answered::RpcError);
+        let event = [b"data: ", failed.as_slice(), b"\n\n"].concat();
+        assert_eq!(answered(&event), Answered::ToolError);
+    }
 }

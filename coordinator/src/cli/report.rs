@@ -38,8 +38,8 @@ const LIST_LIMIT: Duration = Duration::from_secs(3);
 const ABOUT: &str = "\
 A report of Baton, for the person who helps you with it. Read it before you send it.
 
-It holds: versions, status and settings; what `baton doctor` found; the system, names of environment variables and the
-values of a few; names, sizes and permissions in the state folder; the ends of the newest log files.
+It holds: versions, status, settings and counts of calls; what `baton doctor` found; the system, names of environment
+variables and the values of a few; names, sizes and permissions in the state folder; the ends of the newest log files.
 These name windows, folders, files and AI clients. Your home folder is written as ~.
 
 It holds no tokens, no messages of clients, no source text and no values of variables.
@@ -99,6 +99,8 @@ async fn gather() -> Vec<Part> {
     add("status.json", &status(&home).await);
     let settings = settings::current(&home).await.map(|settings| json!(settings));
     add("settings.json", &settings.unwrap_or_else(|failed| json!({ "error": failed.why.message })));
+    let metrics = metrics(&home).await.unwrap_or_else(|failed| format!("{}\n", failed.why.message));
+    parts.push(Part { name: "metrics.txt".to_owned(), text: metrics });
     parts.extend(logs(&home));
     let discretion = Discretion::of(&home);
     parts.iter_mut().for_each(|part| part.text = discretion.apply(&part.text));
@@ -111,6 +113,13 @@ async fn status(home: &Home) -> Value {
         asked.await.map_or_else(|failed| json!({ "error": failed.why.message }), |status| json!(status));
     status["this_program"] = env!("CARGO_PKG_VERSION").into();
     status
+}
+
+/// What the coordinator counts.
+async fn metrics(home: &Home) -> Result<String, Failed> {
+    let mut connection = find(home).await?;
+    connection.set_role(Role::Metrics);
+    Ok(connection.text("/metrics").await?)
 }
 
 /// What the agent's program lists.
@@ -195,7 +204,7 @@ impl Discretion {
         let mut hidden = Vec::new();
         if let Ok(secret) = home.secret() {
             let epoch = home.stored_state().client_epoch;
-            for role in [Role::Client { epoch }, Role::Member] {
+            for role in [Role::Client { epoch }, Role::Member, Role::Metrics] {
                 hidden.push((secret.token(role).expose().to_owned(), "[token]"));
             }
         }

@@ -24,6 +24,9 @@ pub(crate) struct TokenOptions {
     /// Create a new token and revoke the old one
     #[arg(long)]
     rotate: bool,
+    /// Print the token for /metrics, which reads figures and nothing else
+    #[arg(long, conflicts_with = "rotate")]
+    metrics: bool,
 }
 
 #[derive(Debug, Args)]
@@ -59,6 +62,10 @@ pub(super) async fn port(argument: PortArgument) -> Done {
 
 pub(super) async fn token(options: TokenOptions) -> Done {
     let home = Home::from_env()?;
+    if options.metrics {
+        output::line(home.secret()?.token(Role::Metrics).expose());
+        return Ok(());
+    }
     let epoch = if options.rotate {
         started(None).await?.rotate_token().await?.epoch
     } else {

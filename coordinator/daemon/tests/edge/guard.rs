@@ -118,13 +118,19 @@ async fn every_route_refuses_every_wrong_token_alike() {
     let world = World::start().await;
     let client = world.token();
     let member = world.secret.token(Role::Member).expose().to_owned();
+    let metrics = world.secret.token(Role::Metrics).expose().to_owned();
     let old = world.secret.token(Role::Client { epoch: 7 }).expose().to_owned();
-    let routes =
-        ["/mcp", "/mcp/windows/a", "/v1/ping", "/v1/hello", "/v1/windows/a/take", "/v1/shutdown", "/", "/x"];
+    let control = ["/v1/ping", "/v1/hello", "/v1/windows/a/take", "/v1/shutdown"];
+    let routes = ["/mcp", "/mcp/windows/a", "/metrics", "/metrics/", "/", "/x"].into_iter().chain(control);
     let mut answers = std::collections::BTreeSet::new();
     for route in routes {
         let other = if route.starts_with("/mcp") { &member } else { &client };
-        let own = if route.starts_with("/mcp") { &client } else { &member };
+        let own = match route {
+            "/metrics" => &metrics,
+            _ if route.starts_with("/mcp") => &client,
+            _ => &member,
+        };
+        let third = if route == "/metrics" { &member } else { &metrics };
         let wrong = [
             String::new(),
             "authorization:".to_owned(),
@@ -135,10 +141,12 @@ async fn every_route_refuses_every_wrong_token_alike() {
             format!("authorization: Basic {own}"),
             format!("authorization: Bearer {old}"),
             format!("authorization: Bearer {other}"),
+            format!("authorization: Bearer {third}"),
             format!("authorization: Bearer {own}\r\nauthorization: Bearer {own}"),
         ];
         for line in wrong {
-            if !route.starts_with("/mcp") && !route.starts_with("/v1") && line.ends_with(other.as_str()) {
+            let is_nowhere = ["/", "/x", "/metrics/"].contains(&route);
+            if is_nowhere && line.ends_with(other.as_str()) {
                 // What does not exist says so to everybody who may ask anything.
                 continue;
             }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
 
+mod counted;
 mod eras;
 mod faults;
 mod guard;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_daemon::app::{self, App};
+use baton_daemon::metrics::Metrics;
 use baton_edge::{Edge, HandoverRequest};
 use baton_election::roster::{Address, Roster, Window};
 use baton_http::{End, Listeners};
@@ -80,14 +81,29 @@ impl World {
             windows: BTreeMap::new(),
             settings: Arc::new(settings),
             client_epoch: 0,
+            granted: BTreeMap::new(),
         }));
         let (handover_sender, handovers) = mpsc::channel(8);
         let shutdown = CancellationToken::new();
         let leaving = shutdown.child_token();
-        let edge = Edge::new((&secret(), None), roster.subscribe(), handover_sender, shutdown.clone());
+        let metrics = Metrics::new();
+        let edge = Edge::new(
+            (&secret(), None),
+            roster.subscribe(),
+            handover_sender,
+            shutdown.clone(),
+            metrics.clone(),
+        );
         let control = axum::Router::new().route("/v1/ping", axum::routing::get(async || "pong"));
         let (_, ports) = watch::channel(Vec::new());
-        let app = App::new(secret(), roster.subscribe(), edge, control.into(), mpsc::channel(1).0, ports);
+        let app = App::new(
+            secret(),
+            roster.subscribe(),
+            (edge, metrics),
+            control.into(),
+            mpsc::channel(1).0,
+            ports,
+        );
         let end = End { shutdown: leaving.clone(), closing: shutdown.clone() };
         tokio::spawn(app::serve(Listeners { ports: vec![listener], socket: None }, app, end));
         Self { port, secret: secret(), roster, handovers, leaving, shutdown }
@@ -100,6 +116,15 @@ impl World {
     pub(crate) fn token(&self) -> String {
         let epoch = self.roster.borrow().client_epoch;
         self.secret.token(Role::Client { epoch }).expose().to_owned()
+    }
+
+    /// What is counted.
+    pub(crate) async fn metrics(&self) -> String {
+        let token = self.secret.token(Role::Metrics);
+        let request = reqwest::Client::new().get(self.url("/metrics")).bearer_auth(token.expose());
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.text().await.unwrap()
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut Roster)) {

@@ -100,6 +100,7 @@ fn roster() -> Roster {
         windows: BTreeMap::new(),
         settings: Arc::new(Settings::default()),
         client_epoch: 0,
+        granted: BTreeMap::new(),
     }
 }
 
@@ -175,6 +176,7 @@ impl<'a> Head<'a> {
             () if is_below("/mcp") => (Route::Mcp, is_client),
             () if self.path() == "/v1/hello" => (Route::Control, self.bearer().is_some_and(is_hello)),
             () if is_below("/v1") => (Route::Control, is_member),
+            () if self.path() == "/metrics" => (Route::Metrics, is(Role::Metrics)),
             () => (Route::Unknown, is_client || is_member),
         };
         let types = self.all("content-type");

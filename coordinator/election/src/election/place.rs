@@ -6,14 +6,13 @@ use baton_proto::control::Notice;
 use baton_proto::ids::{MAX_GENERATION, Term, WindowId};
 use tokio::time::Instant;
 
+use super::reason::Reason;
 use super::seat::{Described, Seat};
 use super::{Election, HOLD, Output, Preferred, RETURN, Refused, SETTLE};
 
 /// Coordinators that may have started after the one that an agent reports, with a clock that was set back, granted a term
 /// and died before the agent heard it.
 const UNHEARD_STARTS: u64 = 1_000;
-/// Why a window is live that a coordinator found live.
-const LIVE_BEFORE: &str = "it was live before the coordinator restarted";
 
 /// Who has the live place.
 #[derive(Clone, Debug)]
@@ -21,7 +20,7 @@ pub(super) enum Place {
     /// Nobody.
     Empty,
     /// A registered window, or for a moment one that is about to be replaced.
-    Live { window: WindowId, term: Term, claim: Claim, why: &'static str },
+    Live { window: WindowId, term: Term, claim: Claim, why: Reason },
     /// Nobody yet: it is kept for this window.
     Held { window: WindowId, until: Instant, term: Option<Term>, claim: Claim, cause: Cause },
     /// Nobody yet: the window awaited has let go, and who came after it has not registered (R9).
@@ -143,7 +142,7 @@ impl Place {
             Self::Empty => "you stopped the live window".to_owned(),
         };
         let live_because = match self {
-            Self::Live { why, .. } => (*why).to_owned(),
+            Self::Live { why, .. } => why.text().to_owned(),
             _ => String::new(),
         };
         Described { live_because, standby_because }
@@ -156,14 +155,14 @@ impl Election {
         let stopped = self.seats.get(id).is_some_and(|seat| seat.stopped);
         match &self.place {
             Place::Live { window, .. } if window == id && arrival.is_same_run => {}
-            Place::Live { window, claim, .. } if window == id => self.grant(id, *claim, "it came back"),
+            Place::Live { window, claim, .. } if window == id => self.grant(id, *claim, Reason::Back),
             Place::Held { window, .. } if window == id && stopped => self.vacate(),
             Place::Held { window, cause, .. } if window == id => {
                 self.place_awaited(now, id, *cause, &arrival)
             }
             Place::Live { claim: Claim::Rule, .. } if !stopped && self.returns(now, id) => {
                 let claim = self.displaced.as_ref().map_or(Claim::Rule, |displaced| displaced.claim);
-                self.grant(id, claim, "it came back");
+                self.grant(id, claim, Reason::Back);
             }
             _ if self.has_claim(now, stopped, &arrival) => {
                 let claim = arrival.held.map_or(Claim::Rule, Claim::Held);
@@ -194,7 +193,7 @@ impl Election {
         // Also when it is the one that is live: the user wants it so.
         self.displaced = None;
         if self.place.term_of(id).is_none() {
-            self.grant(id, Claim::User, "you chose it");
+            self.grant(id, Claim::User, Reason::Chosen);
         }
         // A focus older than this moves nothing: the user may have chosen from that very window.
         for seat in self.seats.values_mut() {
@@ -271,12 +270,12 @@ impl Election {
             // It never went: it gets the place back.
             Place::Held { window, cause: Cause::Restart, claim, .. } if self.seats.contains_key(window) => {
                 let (window, claim) = (window.clone(), *claim);
-                self.grant(&window, claim, "it was restarted");
+                self.grant(&window, claim, Reason::Restarted);
             }
             // It said that it was live, and nobody knew better.
             Place::Held { window, cause: Cause::Claimed, claim, .. } if self.seats.contains_key(window) => {
                 let (window, claim) = (window.clone(), *claim);
-                self.grant(&window, claim, LIVE_BEFORE);
+                self.grant(&window, claim, Reason::Before);
             }
             // And has vanished meanwhile (R6).
             Place::Held { window, cause: Cause::Claimed, claim, .. } => {
@@ -301,7 +300,7 @@ impl Election {
         // Of equals the first by id: `max_by_key` would take the last.
         let best = standby.rev().max_by_key(|(_, seat)| seat.promotion_rank()).map(|(id, _)| id.clone());
         match best {
-            Some(id) => self.grant(&id, Claim::Rule, "the live window went away"),
+            Some(id) => self.grant(&id, Claim::Rule, Reason::Promoted),
             None => self.empty(),
         }
     }
@@ -310,7 +309,7 @@ impl Election {
     pub(super) fn follow_focus(&mut self, now: Instant) {
         let due = self.followers().filter(|(at, _)| *at <= now).max();
         if let Some(id) = due.map(|(_, id)| id.clone()) {
-            self.grant(&id, Claim::Rule, "it has the focus");
+            self.grant(&id, Claim::Rule, Reason::Focused);
             // Two can say that they have it, as in two browsers: the one that got it first moves nothing after this.
             for seat in self.seats.values_mut() {
                 seat.follow_at = seat.follow_at.filter(|at| *at > now);
@@ -378,14 +377,14 @@ impl Election {
             Cause::Vanished => match term.filter(|_| arrival.is_same_run && arrival.held == term) {
                 // Only its connection broke: the term it holds is good.
                 Some(term) => {
-                    let why = "it came back in time";
+                    let why = Reason::BackInTime;
                     self.place = Place::Live { window: id.clone(), term, claim, why };
                 }
-                None => self.grant(id, claim, "it came back in time"),
+                None => self.grant(id, claim, Reason::BackInTime),
             },
             // Still the run that is about to end.
             Cause::Restart if arrival.is_same_run => {}
-            Cause::Restart => self.grant(id, claim, "it was restarted"),
+            Cause::Restart => self.grant(id, claim, Reason::Restarted),
             // Others may still know better.
             Cause::Claimed if arrival.is_same_run => {}
             Cause::Recovery | Cause::Claimed => {
@@ -435,7 +434,7 @@ impl Election {
                 self.place = Place::Held { window, until, term: Some(term), claim, cause };
                 self.is_dirty = true;
             }
-            _ => self.grant(id, claim, LIVE_BEFORE),
+            _ => self.grant(id, claim, Reason::Before),
         }
     }
 
@@ -461,13 +460,14 @@ impl Election {
     /// R1.
     fn start_if_wanted(&mut self, id: &WindowId) {
         if self.seats.get(id).is_some_and(Seat::may_start) {
-            self.grant(id, Claim::Rule, "no other window was live");
+            self.grant(id, Claim::Rule, Reason::Alone);
         }
     }
 
     /// The only place where a term is made.
-    fn grant(&mut self, id: &WindowId, claim: Claim, why: &'static str) {
+    fn grant(&mut self, id: &WindowId, claim: Claim, why: Reason) {
         self.last_seq += 1;
+        *self.granted.entry(why.rule()).or_default() += 1;
         let term = Term { generation: self.generation, seq: self.last_seq };
         self.place = Place::Live { window: id.clone(), term, claim, why };
         self.vacated = None;

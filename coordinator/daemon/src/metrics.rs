@@ -1,0 +1,188 @@
+//! What is counted, in the text format of Prometheus.
+//!
+//! Names and units are those of Prometheus' conventions, and of OpenTelemetry's for MCP where they have one
+//! (`mcp.server.operation.duration`). Calls are counted as they end; what the roster knows is read when somebody asks.
+//!
+//! **Invariant:** a label is a word of ours or of the catalogue: never a name, a path or a text of a client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_edge::Observer;
+use baton_election::roster::Roster;
+use baton_http::body::Body;
+use baton_http::respond;
+use baton_proto::control::{WindowKind, WindowState};
+use http::header::{self, HeaderValue};
+use http::{Response, StatusCode};
+use prometheus::core::Collector;
+use prometheus::{
+    Counter, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TEXT_FORMAT,
+    TextEncoder,
+};
+
+/// Seconds, as OpenTelemetry advises for the duration of an operation of MCP.
+const BUCKETS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
+
+const STATES: [(WindowState, &str); 3] =
+    [(WindowState::Live, "live"), (WindowState::Standby, "standby"), (WindowState::Off, "off")];
+
+/// All that one coordinator counts.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    durations: HistogramVec,
+    running: IntGauge,
+    held: IntGauge,
+    windows: IntGaugeVec,
+    unresponsive: IntGauge,
+    sessions: IntGauge,
+    terms: IntCounterVec,
+    memory: IntGauge,
+    descriptors: IntGauge,
+    processor: Counter,
+}
+
+impl Metrics {
+    /// Nothing has happened yet.
+    pub fn new() -> Arc<Self> {
+        let registry = Registry::new();
+        let durations = HistogramOpts::new(
+            "mcp_server_operation_duration_seconds",
+            "Time from a tool call to the end of its answer.",
+        );
+        let labels = ["mcp_method_name", "gen_ai_tool_name", "error_type"];
+        let durations = HistogramVec::new(durations.buckets(BUCKETS.to_vec()), &labels);
+        let build = Opts::new("baton_build_info", "Version of the coordinator, always 1.");
+        let build = IntGauge::with_opts(build.const_label("version", env!("CARGO_PKG_VERSION")));
+        let build = kept(&registry, build);
+        build.set(1);
+        let started = gauge(
+            &registry,
+            "process_start_time_seconds",
+            "Start time of the process since unix epoch in seconds.",
+        );
+        started.set(seconds_since_1970());
+        Arc::new(Self {
+            durations: kept(&registry, durations),
+            running: gauge(&registry, "baton_calls_running", "Tool calls that have no complete answer yet."),
+            held: gauge(&registry, "baton_calls_held", "Tool calls that wait for a window."),
+            windows: kept(
+                &registry,
+                IntGaugeVec::new(Opts::new("baton_windows", "Registered windows."), &["kind", "state"]),
+            ),
+            unresponsive: gauge(
+                &registry,
+                "baton_windows_unresponsive",
+                "Registered windows whose agent has stopped answering.",
+            ),
+            sessions: gauge(&registry, "baton_debug_sessions", "Debug sessions of AI clients."),
+            terms: kept(
+                &registry,
+                IntCounterVec::new(
+                    Opts::new(
+                        "baton_terms_total",
+                        "Times that a window became live, by the rule that decided.",
+                    ),
+                    &["rule"],
+                ),
+            ),
+            memory: gauge(&registry, "process_resident_memory_bytes", "Resident memory size in bytes."),
+            descriptors: gauge(&registry, "process_open_fds", "Number of open file descriptors."),
+            processor: kept(
+                &registry,
+                Counter::new("process_cpu_seconds_total", "Total user and system CPU time spent in seconds."),
+            ),
+            registry,
+        })
+    }
+
+    /// The answer to whoever asks.
+    pub fn answer(&self, roster: &Roster) -> Response<Body> {
+        self.read(roster);
+        self.read_process();
+        let Ok(text) = TextEncoder::new().encode_to_string(&self.registry.gather()) else {
+            return respond::plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot write the figures\n");
+        };
+        let mut response = respond::json(StatusCode::OK, text);
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
+        response
+    }
+
+    fn read(&self, roster: &Roster) {
+        let windows = roster.windows.values();
+        for (kind, kind_label) in [(WindowKind::Vscode, "vscode"), (WindowKind::Headless, "headless")] {
+            for (state, state_label) in STATES {
+                let n_windows = windows.clone().filter(|it| (it.kind, it.state) == (kind, state)).count();
+                self.windows.with_label_values(&[kind_label, state_label]).set(count(n_windows));
+            }
+        }
+        self.unresponsive.set(count(windows.clone().filter(|window| !window.responsive).count()));
+        let sessions = windows.flat_map(|window| &window.debug_sessions);
+        self.sessions.set(count(sessions.filter(|session| !session.by_user).count()));
+        for (rule, n_granted) in &roster.granted {
+            let terms = self.terms.with_label_values(&[rule]);
+            terms.inc_by(n_granted.saturating_sub(terms.get()));
+        }
+    }
+
+    /// What the system knows of this process; nothing where it has no `/proc`.
+    fn read_process(&self) {
+        let resident = std::fs::read_to_string("/proc/self/statm")
+            .ok()
+            .and_then(|text| text.split(' ').nth(1)?.parse::<usize>().ok());
+        if let Some(n_pages) = resident {
+            self.memory.set(count(n_pages * rustix::param::page_size()));
+        }
+        if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
+            // One of them is the folder itself.
+            self.descriptors.set(count(open.count()) - 1);
+        }
+        let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        self.processor.inc_by((seconds(spent) - self.processor.get()).max(0.0));
+    }
+}
+
+impl Observer for Metrics {
+    fn running(&self, is_running: bool) {
+        step(&self.running, is_running);
+    }
+
+    fn held(&self, is_held: bool) {
+        step(&self.held, is_held);
+    }
+
+    fn answered(&self, tool: &str, error: Option<&'static str>, took: Duration) {
+        let labels = ["tools/call", tool, error.unwrap_or_default()];
+        self.durations.with_label_values(&labels).observe(took.as_secs_f64());
+    }
+}
+
+fn step(gauge: &IntGauge, is_up: bool) {
+    if is_up { gauge.inc() } else { gauge.dec() }
+}
+
+fn gauge(registry: &Registry, name: &str, help: &str) -> IntGauge {
+    kept(registry, IntGauge::new(name, help))
+}
+
+/// One more metric of the registry.
+fn kept<C: Collector + Clone + 'static>(registry: &Registry, metric: prometheus::Result<C>) -> C {
+    let metric = metric.expect("invariant: names and labels are literals that Prometheus takes");
+    registry.register(Box::new(metric.clone())).expect("invariant: each name is registered once");
+    metric
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a process does not run for a hundred million years")]
+fn seconds(time: rustix::time::Timespec) -> f64 {
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn seconds_since_1970() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,151 @@
+//! `/metrics`, read by a real Prometheus, and checked by its own tool.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use baton_proto::percent;
+use baton_tests::place;
+use baton_tests::process::{await_some, rss_kib};
+use baton_tests::raw::{Answer, Request};
+use baton_tests::world::World;
+use serde_json::Value;
+
+/// Longest that Prometheus takes to start and to read once.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A Prometheus that reads the figures of one coordinator each second.
+struct Prometheus {
+    process: Child,
+    port: u16,
+}
+
+impl Prometheus {
+    fn start(world: &World) -> Self {
+        let folder = world.scratch().join("prometheus");
+        std::fs::create_dir(&folder).expect("a temporary folder");
+        let token = folder.join("token");
+        std::fs::write(&token, world.baton_ok(&["token", "--metrics"])).expect("a temporary folder");
+        let config = format!(
+            "scrape_configs:\n\
+             - job_name: baton\n  \
+               scrape_interval: 1s\n  \
+               authorization:\n    \
+                 credentials_file: {}\n  \
+               static_configs:\n  \
+               - targets: [\"127.0.0.1:{}\"]\n",
+            token.display(),
+            world.port()
+        );
+        std::fs::write(folder.join("prometheus.yml"), config).expect("a temporary folder");
+        let free = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let port = free.local_addr().expect("it is bound").port();
+        drop(free);
+        let log = std::fs::File::create(folder.join("log")).expect("a temporary folder");
+        let process = world
+            .command(place::prometheus().0)
+            .arg(format!("--config.file={}", folder.join("prometheus.yml").display()))
+            .arg(format!("--storage.tsdb.path={}", folder.join("data").display()))
+            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("Prometheus starts");
+        Self { process, port }
+    }
+
+    /// What a query gives: the one value of the one series; `None` while there is none.
+    fn value(&self, query: &str) -> Option<f64> {
+        std::net::TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        let line = format!("GET /api/v1/query?query={}", percent::encode(query));
+        let answer = Request::bare(self.port, &line, "none").send(self.port);
+        let told: Value = serde_json::from_str(&answer.body).ok()?;
+        let series = told["data"]["result"].as_array()?;
+        assert!(series.len() <= 1, "one series for {query}: {told}");
+        series.first()?["value"][1].as_str()?.parse().ok()
+    }
+
+    /// Waits until a query gives this.
+    fn await_value(&self, query: &str, wanted: f64) {
+        let mut last = None;
+        let is_there = await_some(PATIENCE, || {
+            last = self.value(query);
+            last.is_some_and(|value| (value - wanted).abs() < 0.5).then_some(())
+        });
+        assert!(is_there.is_some(), "{query} is {last:?}, not {wanted}");
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn figures(world: &World) -> Answer {
+    let token = world.baton_ok(&["token", "--metrics"]);
+    Request::bare(world.port(), "GET /metrics", &token).send(world.port())
+}
+
+/// The calls of one tool that have ended so.
+fn calls(tool: &str, error: &str) -> String {
+    let labels = format!("gen_ai_tool_name=\"{tool}\",error_type=\"{error}\"");
+    format!("mcp_server_operation_duration_seconds_count{{{labels}}}")
+}
+
+#[test]
+fn a_prometheus_reads_what_clients_did_and_promtool_has_nothing_to_say() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let (port, token) = (world.port(), world.token());
+    let call = |tool: &str| {
+        let answer = Request::call(port, &token, tool).send(port);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.body
+    };
+    for _ in 0..3 {
+        assert!(call("get_breakpoints").contains(r#""isError":false"#));
+    }
+    assert!(call("continue_debugging").contains(r#""isError":true"#), "nothing is debugged");
+    assert!(call("list_windows").contains(r#""isError":false"#));
+    assert!(call("no_such_tool").contains(r#""error":{"#), "no window has it");
+    world.window("cart");
+    world.baton_ok(&["take", "cart"]);
+
+    let prometheus = Prometheus::start(&world);
+    prometheus.await_value(&calls("get_breakpoints", ""), 3.0);
+    prometheus.await_value(&calls("continue_debugging", "tool_error"), 1.0);
+    prometheus.await_value(&calls("list_windows", ""), 1.0);
+    prometheus.await_value(&calls("other", "rpc_error"), 1.0);
+    prometheus.await_value("sum(mcp_server_operation_duration_seconds_count)", 6.0);
+    prometheus.await_value(r#"baton_windows{kind="headless",state="live"}"#, 1.0);
+    prometheus.await_value("sum(baton_windows)", 2.0);
+    prometheus.await_value(r#"baton_terms_total{rule="R1"}"#, 1.0);
+    prometheus.await_value(r#"baton_terms_total{rule="R4"}"#, 1.0);
+    prometheus.await_value("baton_calls_running + baton_calls_held", 0.0);
+    let memory = prometheus.value("process_resident_memory_bytes").expect("it was read") / 1024.0;
+    let of_kernel = f64::from(u32::try_from(rss_kib(world.coordinator_pid())).expect("less than 4 TiB"));
+    assert!((memory / of_kernel - 1.0).abs() < 0.2, "{memory} KiB, and {of_kernel} by the kernel");
+
+    let answer = figures(&world);
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/plain; version=0.0.4")));
+    let mut promtool = world
+        .command(place::prometheus().1)
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool starts");
+    let mut input = promtool.stdin.take().expect("it is piped");
+    input.write_all(answer.body.as_bytes()).expect("promtool reads");
+    drop(input);
+    let checked = promtool.wait_with_output().expect("promtool ends");
+    let said = String::from_utf8_lossy(&checked.stdout) + String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success() && said.is_empty(), "{said}\n{}", answer.body);
+}
