@@ -56,14 +56,20 @@ impl Prometheus {
         Self { process, port }
     }
 
-    /// What a query gives: the one value of the one series; `None` while there is none.
-    fn value(&self, query: &str) -> Option<f64> {
+    /// All series that a query gives; `None` while Prometheus starts.
+    fn series(&self, query: &str) -> Option<Vec<Value>> {
         std::net::TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         let line = format!("GET /api/v1/query?query={}", percent::encode(query));
         let answer = Request::bare(self.port, &line, "none").send(self.port);
         let told: Value = serde_json::from_str(&answer.body).ok()?;
-        let series = told["data"]["result"].as_array()?;
-        assert!(series.len() <= 1, "one series for {query}: {told}");
+        assert_eq!(told["status"], "success", "{query}: {told}");
+        told["data"]["result"].as_array().cloned()
+    }
+
+    /// What a query gives: the one value of the one series; `None` while there is none.
+    fn value(&self, query: &str) -> Option<f64> {
+        let series = self.series(query)?;
+        assert!(series.len() <= 1, "one series for {query}: {series:?}");
         series.first()?["value"][1].as_str()?.parse().ok()
     }
 
@@ -131,6 +137,17 @@ fn a_prometheus_reads_what_clients_did_and_promtool_has_nothing_to_say() {
     let memory = prometheus.value("process_resident_memory_bytes").expect("it was read") / 1024.0;
     let of_kernel = f64::from(u32::try_from(rss_kib(world.coordinator_pid())).expect("less than 4 TiB"));
     assert!((memory / of_kernel - 1.0).abs() < 0.2, "{memory} KiB, and {of_kernel} by the kernel");
+
+    let page: Value = serde_json::from_str(include_str!("../../docs/grafana.json")).expect("it is JSON");
+    let panels = page["panels"].as_array().expect("a dashboard has panels").iter();
+    let targets: Vec<&Value> = panels.flat_map(|panel| panel["targets"].as_array()).flatten().collect();
+    assert!(targets.len() >= 10, "{page}");
+    for target in targets {
+        let query = target["expr"].as_str().expect("a target has an expression");
+        // A rate needs a second reading.
+        let is_there = || prometheus.series(query).filter(|series| !series.is_empty()).map(drop);
+        await_some(PATIENCE, is_there).unwrap_or_else(|| panic!("no figures for {query}"));
+    }
 
     let answer = figures(&world);
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/plain; version=0.0.4")));

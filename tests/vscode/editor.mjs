@@ -408,7 +408,7 @@ export class Window {
         await this.pick(name);
         await this.page.locator('.tab', { hasText: name }).first().waitFor();
         // The tab may have been there before; until its text is, a click on a line is one on another file.
-        await this.page.locator(`.editor-instance[data-uri$="/${name}"]`).first().waitFor();
+        await this.page.locator(`[data-uri$="/${name}"]:visible`).first().waitFor();
     }
 
     clipboard() {
