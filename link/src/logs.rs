@@ -1,8 +1,13 @@
-//! Log files: one a day, for this user alone, one line an event, never through a link.
+//! Log files: one a day, or more when there is much to tell, for this user alone, one line an event, never through a
+//! link.
+//!
+//! All processes of a kind write to `KIND.DATE.log`. Who finds it full renames it to `KIND.DATE-TIME.log`, which sorts
+//! before it, and begins the next; the others follow as soon as they look.
 //!
 //! Whatever a peer sends may end up in a field of an event. [`OneLine`] takes care that it forges no line of its own
 //! and does nothing to a terminal.
 
+use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,10 +15,16 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 
 /// Days of logs that are kept, for each kind of them.
-const MAX_FILES: usize = 7;
+const DAYS_MAX: usize = 7;
+/// Bytes of logs that are kept, for each kind of them: the newest.
+const KEPT_MAX: u64 = 128 * 1024 * 1024;
+/// Largest file.
+const FILE_MAX: u64 = 16 * 1024 * 1024;
+/// Of what fits into a file, the part after which a process looks how much others have written.
+const LOOKS: u64 = 256;
 /// Seconds of a day.
 const DAY: u64 = 24 * 60 * 60;
 
@@ -104,12 +115,25 @@ impl LogFolder {
     }
 
     /// Removes the oldest of a kind; that it cannot be removed harms nobody.
-    fn prune(&self, kind: &str) {
+    fn prune(&self, kind: &str, kept_max: u64) {
         let names = self.names(kind).unwrap_or_default();
-        for name in names.iter().rev().skip(MAX_FILES) {
-            let _ = rustix::fs::unlinkat(&self.0, name.as_str(), rustix::fs::AtFlags::empty());
+        let (mut days, mut n_bytes) = (BTreeSet::new(), 0);
+        for (idx, name) in names.iter().rev().enumerate() {
+            days.insert(name.get(..kind.len() + ".2026-11-22".len()).unwrap_or(name));
+            n_bytes += self.stat(name).map_or(0, |stat| size_of(&stat));
+            if idx > 0 && (days.len() > DAYS_MAX || n_bytes > kept_max) {
+                let _ = rustix::fs::unlinkat(&self.0, name.as_str(), AtFlags::empty());
+            }
         }
     }
+
+    fn stat(&self, name: &str) -> Option<Stat> {
+        rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()
+    }
+}
+
+fn size_of(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
 }
 
 /// Writes to the file of the day.
@@ -119,31 +143,71 @@ pub struct DailyFile {
     kind: &'static str,
     day: u64,
     file: File,
+    file_max: u64,
+    /// Bytes that this process has written since it looked last.
+    n_unseen: u64,
 }
 
 impl DailyFile {
     /// Appends to `KIND.DATE.log` in the folder.
     pub fn open(folder: &Path, kind: &'static str) -> io::Result<Self> {
+        Self::with_max(folder, kind, FILE_MAX)
+    }
+
+    fn with_max(folder: &Path, kind: &'static str, file_max: u64) -> io::Result<Self> {
         let folder = LogFolder::create(folder)?;
-        let day = today();
+        let (day, _) = now();
         let file = folder.append(&name_of(kind, day))?;
-        folder.prune(kind);
-        Ok(Self { folder, kind, day, file })
+        folder.prune(kind, KEPT_MAX);
+        // What it holds already has been seen by nobody.
+        Ok(Self { folder, kind, day, file, file_max, n_unseen: file_max })
+    }
+
+    /// Goes on with the file of the day; when there can be none, the one that is open goes on.
+    fn reopen(&mut self) {
+        if let Ok(file) = self.folder.append(&name_of(self.kind, self.day)) {
+            self.file = file;
+            self.folder.prune(self.kind, KEPT_MAX);
+        }
+    }
+
+    /// Begins the next file when this one is full, unless another process has.
+    fn rotate(&mut self, second: u64) {
+        let Ok(stat) = rustix::fs::fstat(&self.file) else { return };
+        if size_of(&stat) < self.file_max {
+            return;
+        }
+        let name = name_of(self.kind, self.day);
+        let is_ours = |other: Stat| (other.st_dev, other.st_ino) == (stat.st_dev, stat.st_ino);
+        if self.folder.stat(&name).is_some_and(is_ours) {
+            let time = format!("{:02}{:02}{:02}", second / 3_600, second / 60 % 60, second % 60);
+            let full = format!("{}-{time}.log", name.trim_end_matches(".log"));
+            let folder = &self.folder.0;
+            // A second full one in one second has no name of its own: it goes on until the next.
+            if self.folder.stat(&full).is_some()
+                || rustix::fs::renameat(folder, &name, folder, &full).is_err()
+            {
+                return;
+            }
+        }
+        self.reopen();
     }
 }
 
 impl Write for DailyFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let day = today();
+        let (day, second) = now();
         if day != self.day {
-            // When there can be no new file, the old one goes on.
             self.day = day;
-            if let Ok(file) = self.folder.append(&name_of(self.kind, day)) {
-                self.file = file;
-                self.folder.prune(self.kind);
-            }
+            self.reopen();
         }
-        self.file.write(bytes)
+        if self.n_unseen >= self.file_max / LOOKS {
+            self.n_unseen = 0;
+            self.rotate(second);
+        }
+        let n_written = self.file.write(bytes)?;
+        self.n_unseen += n_written as u64;
+        Ok(n_written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -189,8 +253,10 @@ fn escaped(text: &str) -> String {
     line
 }
 
-fn today() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / DAY
+/// The day, and the second of it.
+fn now() -> (u64, u64) {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    (seconds / DAY, seconds % DAY)
 }
 
 /// `KIND.YEAR-MONTH-DAY.log`, by the calendar of UTC.
@@ -266,7 +332,43 @@ mod tests {
         std::fs::write(place.path().join("agent.2020-01-01.log"), "").unwrap();
         drop(DailyFile::open(place.path(), "baton").unwrap());
         let folder = LogFolder::open(place.path()).unwrap();
-        assert_eq!(folder.names("baton").unwrap().len(), MAX_FILES);
+        assert_eq!(folder.names("baton").unwrap().len(), DAYS_MAX);
         assert_eq!(folder.names("agent").unwrap().len(), 1);
+        // Of one day as many as there is room for, and the newest always.
+        for hour in 10..20 {
+            std::fs::write(place.path().join(format!("agent.2020-01-01-{hour}0000.log")), [b'x'; 100])
+                .unwrap();
+        }
+        folder.prune("agent", 350);
+        let of_day =
+            |names: &[&str]| names.iter().map(|it| format!("agent.2020-01-01{it}.log")).collect::<Vec<_>>();
+        assert_eq!(folder.names("agent").unwrap(), of_day(&["-170000", "-180000", "-190000", ""]));
+        folder.prune("agent", 0);
+        assert_eq!(folder.names("agent").unwrap(), of_day(&[""]));
+    }
+
+    #[test]
+    fn a_full_file_is_followed_by_another_and_nobody_loses_a_line() {
+        let place = tempfile::tempdir().unwrap();
+        let open = || DailyFile::with_max(place.path(), "agent", 2_560).unwrap();
+        let (mut one, mut other) = (open(), open());
+        for number in 0..100 {
+            // Whole, as events come.
+            one.write_all(format!("one {number}\n").as_bytes()).unwrap();
+            other.write_all(format!("other {number} {}\n", "x".repeat(80)).as_bytes()).unwrap();
+        }
+        let folder = LogFolder::open(place.path()).unwrap();
+        let names = folder.names("agent").unwrap();
+        let texts: Vec<String> =
+            names.iter().map(|name| std::fs::read_to_string(place.path().join(name)).unwrap()).collect();
+        assert!(names.len() > 1 && texts[0].len() < 3_000, "{names:?}");
+        assert!(texts[1..].iter().any(|text| text.contains("one ")), "both go on in the next");
+        let whole = texts.concat();
+        for writer in ["one", "other"] {
+            let prefix = format!("{writer} ");
+            let numbers = whole.lines().filter_map(|line| line.strip_prefix(&prefix)?.split(' ').next());
+            let numbers: Vec<usize> = numbers.map(|number| number.parse().unwrap()).collect();
+            assert_eq!(numbers, (0..100).collect::<Vec<_>>(), "in their order, read file by file");
+        }
     }
 }

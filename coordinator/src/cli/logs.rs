@@ -1,5 +1,5 @@
-//! `baton logs`: the newest log file of the coordinator or of the windows, what is asked for of all files that are kept,
-//! or all that is written from now on.
+//! `baton logs`: the last lines of the coordinator or of the windows, what is asked for of all files that are kept, or all
+//! that is written from now on.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -132,13 +132,20 @@ pub(super) async fn run(options: LogsOptions) -> Done {
     };
     output::note(path.join(&name).display().to_string());
     let text = read_from(&folder, &name, 0)?;
-    output::raw(last_lines(&filter.shown(&text), options.lines));
     let mut offset = text.len() as u64;
+    output::raw(last_lines(&tail(&folder, kind, &filter, text, options.lines)?, options.lines));
     if !options.follow {
         return Ok(());
     }
     loop {
         sleep(FOLLOW_EVERY).await;
+        if len(&folder, &name)? < offset {
+            // It was full, and goes on with its name; the rest of what it was stands in the file before.
+            if let Some(full) = names(&folder, kind).into_iter().rev().nth(1) {
+                output::raw(&filter.shown(&read_from(&folder, &full, offset)?));
+            }
+            offset = 0;
+        }
         let text = read_from(&folder, &name, offset)?;
         output::raw(&filter.shown(&text));
         offset += text.len() as u64;
@@ -182,8 +189,36 @@ fn is_audit(line: &str) -> bool {
     line.split_ascii_whitespace().nth(2).and_then(|word| word.strip_suffix(':')) == Some(AUDIT)
 }
 
+/// All files of a kind, the newest last.
+fn names(folder: &LogFolder, kind: &str) -> Vec<String> {
+    folder.names(kind).unwrap_or_default()
+}
+
 fn newest(folder: &LogFolder, kind: &str) -> Option<String> {
-    folder.names(kind).ok()?.pop()
+    names(folder, kind).pop()
+}
+
+fn len(folder: &LogFolder, name: &str) -> Result<u64, Failed> {
+    let len = folder.read(name).and_then(|file| file.metadata()).map(|meta| meta.len());
+    len.map_err(|error| Failed::new(exit::FAILED, format!("cannot read {name}: {error}")))
+}
+
+/// What is shown of the newest file, which holds `newest`, and of those before it when that is less than so many lines.
+fn tail(
+    folder: &LogFolder,
+    kind: &str,
+    filter: &Filter,
+    newest: Vec<u8>,
+    n_lines: usize,
+) -> Result<Vec<u8>, Failed> {
+    let mut shown = filter.shown(&newest);
+    for name in names(folder, kind).iter().rev().skip(1) {
+        if shown.iter().filter(|byte| **byte == b'\n').count() >= n_lines {
+            break;
+        }
+        shown.splice(0..0, filter.shown(&read_from(folder, name, 0)?));
+    }
+    Ok(shown)
 }
 
 fn read_from(folder: &LogFolder, name: &str, offset: u64) -> Result<Vec<u8>, Failed> {

@@ -120,11 +120,15 @@ fn logs(folder: &Path) -> Vec<Item> {
     items
 }
 
-/// `KIND` of `KIND.DATE.log`.
+/// `KIND` of `KIND.DATE.log` and `KIND.DATE-TIME.log`.
 fn log_kind(name: &str) -> Option<&str> {
     let mut parts = name.split('.');
     let (kind, date, end, rest) = (parts.next()?, parts.next()?, parts.next()?, parts.next());
-    let is_log = ["agent", "baton"].contains(&kind) && date.parse::<jiff::civil::Date>().is_ok();
+    let (date, time) = date.split_at_checked("2026-11-22".len())?;
+    let is_time = |digits: &str| digits.len() == 6 && digits.chars().all(|digit| digit.is_ascii_digit());
+    let is_dated = date.parse::<jiff::civil::Date>().is_ok();
+    let is_log = is_dated && (time.is_empty() || time.strip_prefix('-').is_some_and(is_time));
+    let is_log = is_log && ["agent", "baton"].contains(&kind);
     (is_log && end == "log" && rest.is_none()).then_some(kind)
 }
 
@@ -259,7 +263,7 @@ mod tests {
     #[test]
     fn the_newest_log_of_each_kind_is_used() {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["agent.2026-11-25.log", "agent.2026-11-26.log", "baton.2026-11-24.log"] {
+        for name in ["agent.2026-11-26-101500.log", "agent.2026-11-26.log", "baton.2026-11-24.log"] {
             fs::write(dir.path().join(name), "line\n").unwrap();
         }
         let found = logs(dir.path());
