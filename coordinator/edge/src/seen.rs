@@ -17,13 +17,6 @@ pub trait Observer: Send + Sync {
     fn answered(&self, tool: &str, error: Option<&'static str>, took: Duration);
 }
 
-/// Nobody counts.
-impl Observer for () {
-    fn running(&self, _: bool) {}
-    fn held(&self, _: bool) {}
-    fn answered(&self, _: &str, _: Option<&'static str>, _: Duration) {}
-}
-
 /// The client has hung up, or has said that it no longer wants an answer.
 pub(crate) const CANCELLED: &str = "cancelled";
 /// The client has read an error of JSON-RPC.
