@@ -11,7 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baton_proto::discovery::{Discovery, KEY_LEN, Secret, hex};
+use baton_proto::discovery::{Discovery, KEY_LEN, Role, Secret, hex};
 use baton_proto::start::Waiting;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Deserializer};
@@ -201,6 +201,16 @@ impl Home {
         match self.read_secret()? {
             Some(secret) => Ok(secret),
             None => self.create_secret(),
+        }
+    }
+
+    /// Whether the file with the secret is there and holds this one. One that cannot be read is taken for it.
+    pub fn holds(&self, secret: &Secret) -> bool {
+        let ours = secret.token(Role::Member);
+        match self.read_secret() {
+            Ok(Some(there)) => there.token(Role::Member).matches(ours.expose().as_bytes()),
+            Ok(None) => false,
+            Err(_) => true,
         }
     }
 

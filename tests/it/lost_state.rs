@@ -46,6 +46,25 @@ impl Caller {
     }
 }
 
+/// Whoever removes the secret wants another one: the coordinator that knows the old one ends, and its successor, the
+/// windows and `baton token` have the same.
+#[test]
+fn f12_a_secret_that_is_removed_is_another_one_for_all() {
+    let mut world = World::new();
+    world.window("shop");
+    let before = world.await_live("shop");
+    let old = Caller::new(&world);
+    std::fs::remove_file(world.home().join("secret")).expect("it is there");
+    let after = world
+        .await_status("a successor", |status| status.pid != before.pid && live_name(status) == Some("shop"));
+    assert_eq!(after.port, before.port);
+    let new = Caller::new(&world);
+    assert_ne!(new.token, old.token);
+    assert_eq!(new.insist().0, "shop");
+    let refused = Request::call(old.port, &old.token, "get_breakpoints").send(old.port);
+    assert_eq!(refused.status, 401, "{refused:?}");
+}
+
 /// Four windows, of which each is live in turn; `harm` is done to the state while calls go on, and whoever answers must
 /// be the one that was live.
 fn rounds(world: &World, n_rounds: usize, mut harm: impl FnMut(&World, &Status)) {

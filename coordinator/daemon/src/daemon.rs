@@ -209,6 +209,8 @@ enum Why {
     Replaced,
     /// The lock file is gone or was replaced.
     LockLost,
+    /// The file with the secret is gone, or holds another one: whoever comes from now on has that.
+    SecretLost,
     /// The keeper ended, which it never does by itself.
     KeeperEnded,
 }
@@ -226,6 +228,7 @@ impl From<LockError> for RunError {
 struct Daemon {
     keeper: Keeper,
     home: Home,
+    secret: Secret,
     instance: InstanceId,
     app: Arc<App>,
     ports: watch::Sender<Vec<u16>>,
@@ -273,7 +276,7 @@ impl Daemon {
         let edge = Edge::new(at, keeper.watch(), handovers, ending_streams.clone(), metrics.clone());
         let (news_sender, token_news) = mpsc::channel(1);
         let app = App::new(
-            secret,
+            secret.clone(),
             keeper.watch(),
             (edge, metrics),
             Control::new(control),
@@ -286,6 +289,7 @@ impl Daemon {
             keeper,
             presence: Presence::new(home.clone()),
             home,
+            secret,
             instance,
             app,
             ports,
@@ -322,6 +326,9 @@ impl Daemon {
                 () = &mut lost => return Why::LockLost,
                 () = ending.cancelled() => return Why::Wished,
                 _ = look.tick() => if lock.is_intact() {
+                    if !self.home.holds(&self.secret) {
+                        return Why::SecretLost;
+                    }
                     self.serve_socket(None);
                     self.hold_port();
                     mend(&self.state).await;

@@ -19,6 +19,7 @@ use baton_proto::edge::{
 use baton_proto::percent;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::caller::Caller;
@@ -68,10 +69,7 @@ pub(crate) async fn answer(
         seen.end(Some(RPC_ERROR));
         invalid(error)
     };
-    if params
-        .arguments
-        .is_some_and(|arguments| !arguments.get().starts_with('{') && arguments.get() != "null")
-    {
+    if !params.arguments.is_none_or(is_object) {
         return invalid(&RpcError::new(code::INVALID_PARAMS, "\"arguments\" must be an object"));
     }
     if !envelope::is_window_id(request.id.get()) {
@@ -124,6 +122,11 @@ pub(crate) async fn answer(
     let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running, seen });
     await_window(edge, wish).await;
     send(edge, &call, wish, &ear).await
+}
+
+/// Whether these are arguments, or none.
+fn is_object(arguments: &RawValue) -> bool {
+    arguments.get().starts_with('{') || arguments.get() == "null"
 }
 
 /// What the window is told of the call beside its message.
@@ -313,19 +316,13 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
         };
         let deadline = *deadline.get_or_insert_with(|| Instant::now() + hold);
         held.get_or_insert_with(|| call.seen.hold());
-        let cancelled = async {
-            match &call.running {
-                Some(running) => running.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             changed = roster.changed() => if changed.is_err() {
                 return call.fail(&failure);
             },
             () = tokio::time::sleep(pause), if is_retry => pause = (pause * 2).min(RETRY.1),
             // Answered above.
-            () = cancelled => {}
+            () = call.cancelled() => {}
             () = edge.successor().appointed() => {}
             () = edge.0.ending.begun.cancelled() => {
                 return call.fail(&failure);

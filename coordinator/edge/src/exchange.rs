@@ -43,6 +43,14 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Ends when the client cancels it.
+    pub(crate) async fn cancelled(&self) {
+        match &self.running {
+            Some(running) => running.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// It is answered with an error of ours.
     pub(crate) fn fail(&self, failure: &ToolFailure) -> Response<Body> {
         self.seen.end(Some(failure.code));
@@ -105,14 +113,8 @@ impl Exchange {
 
     /// Ends when the window's answer need no longer be waited for.
     pub(crate) async fn stopped(&self) -> Stop {
-        let cancelled = async {
-            match &self.call.running {
-                Some(running) => running.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
-            () = cancelled => Stop::Cancelled,
+            () = self.call.cancelled() => Stop::Cancelled,
             () = self.cut.cancelled() => Stop::Ended,
             () = self.drained.cancelled() => {
                 if !self.upstream.gone.is_cancelled() {

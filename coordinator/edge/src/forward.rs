@@ -90,6 +90,10 @@ async fn on_response(exchange: Exchange, response: Response<Incoming>, sender: S
         tracing::debug!(why = ?parts.headers.get(REFUSED_HEADER), "a window refused a call");
         return Attempt::NotRun("refused by the window");
     }
+    if parts.status == StatusCode::UNAUTHORIZED {
+        // Somebody removed the secret, and one of us two has another one: both are about to notice.
+        return Attempt::NotRun("it has another token");
+    }
     let kind = parts.headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     if kind.starts_with(b"text/event-stream") {
         let keep = Box::new(|exchange: &Exchange| exchange.upstream.keep(sender));

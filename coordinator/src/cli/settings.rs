@@ -1,6 +1,7 @@
 //! `baton port`, `baton token`, `baton settings`.
 
 use baton_daemon::state::State;
+use baton_link::connection::CallError;
 use baton_link::find::{FindError, find};
 use baton_link::home::Home;
 use baton_proto::control::{PortChange, PortChanged, Settings, SettingsChange};
@@ -42,22 +43,29 @@ pub(super) async fn port(argument: PortArgument) -> Done {
     if argument.port == 0 {
         return Err(Failed::new(exit::USAGE, "a port must be a number from 1024 to 65535"));
     }
-    let change = PortChange { port: argument.port };
-    let mut connection = match find(&Home::from_env()?).await {
-        Ok(connection) => connection,
-        // It is not there, or waits for a port that somebody else holds: it starts on the new one, unless a window
-        // starts it sooner on the old one.
-        Err(FindError::NotRunning | FindError::PortTaken { .. }) => started(Some(argument.port)).await?,
-        Err(error) => return Err(error.into()),
-    };
-    let changed = if connection.hello().port == argument.port {
-        PortChanged { url: url(argument.port) }
-    } else {
-        connection.change_port(&change).await?
+    let changed = match move_to(argument.port).await? {
+        // The coordinator ended in the middle: whoever follows it knows whether it has moved.
+        Err(CallError::Lost) => move_to(argument.port).await??,
+        changed => changed?,
     };
     output::line(changed.url);
     output::hint("update your clients, for example with `baton config CLIENT --write`");
     Ok(())
+}
+
+/// Moves the coordinator, unless it is there already.
+async fn move_to(port: u16) -> Result<Result<PortChanged, CallError>, Failed> {
+    let mut connection = match find(&Home::from_env()?).await {
+        Ok(connection) => connection,
+        // It is not there, or waits for a port that somebody else holds: it starts on the new one, unless a window
+        // starts it sooner on the old one.
+        Err(FindError::NotRunning | FindError::PortTaken { .. }) => started(Some(port)).await?,
+        Err(error) => return Err(error.into()),
+    };
+    if connection.hello().port == port {
+        return Ok(Ok(PortChanged { url: url(port) }));
+    }
+    Ok(connection.change_port(&PortChange { port }).await)
 }
 
 pub(super) async fn token(options: TokenOptions) -> Done {

@@ -17,6 +17,9 @@ const SECRET: &str = "secret";
 /// How soon a coordinator that lost its folder has ended, and another answers.
 const FIRST_START: Duration = Duration::from_secs(4);
 
+/// How often a folder that is written to is deleted until it is gone.
+const REMOVALS: usize = 100;
+
 impl Scene {
     fn path(&self, name: &str) -> PathBuf {
         self.world.home().join(name)
@@ -153,7 +156,10 @@ pub(super) fn secret_empty(scene: &mut Scene) {
 
 pub(super) fn folder_deleted(scene: &mut Scene) {
     scene.history.credentials_lost();
-    scene.noted("the state folder is deleted", fs::remove_dir_all(scene.world.home()));
+    // Somebody may write into it meanwhile.
+    let home = scene.world.home();
+    let is_gone = (0..REMOVALS).any(|_| fs::remove_dir_all(&home).is_ok() || !home.exists());
+    scene.note(format!("the state folder is deleted{}", if is_gone { "" } else { ", but not all of it" }));
     scene.pause(0..1_500);
     follow_a_first_start(scene);
     scene.history.credentials_lost();

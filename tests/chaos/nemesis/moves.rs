@@ -108,8 +108,10 @@ pub(super) fn rotate_token(scene: &mut Scene) {
 }
 
 pub(super) fn change_port(scene: &mut Scene) {
+    /// As often as a user does what the hint says: the coordinator may be killed in the middle.
+    const TRIES: usize = 5;
     let Some(port) = free_port(PORTS) else { return };
-    if scene.baton(&["port", &port.to_string()]) {
+    if (0..TRIES).any(|_| scene.baton(&["port", &port.to_string()])) {
         scene.world.moved(port);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use baton_election::roster::Address;
 use baton_proto::edge::{BOUND_HEADER, FOLDER_HEADER, HEARD_HEADER};
 use baton_proto::ids::Term;
 use serde_json::{Value, json};
@@ -41,6 +42,33 @@ async fn a_call_waits_for_a_window_and_gets_advice_in_the_end() {
     assert_eq!(answer.1["result"]["isError"], true);
     assert_eq!(content(&answer)["code"], "no_live_window");
     assert!(content(&answer)["hint"].as_str().unwrap().contains("baton take"));
+}
+
+#[tokio::test]
+async fn a_call_that_a_window_with_another_secret_refuses_waits_until_it_has_ours() {
+    let world = World::start().await;
+    let mut a = FakeWindow::start("a").await;
+    let known = a.window.address.clone();
+    // The token of an incarnation, which this window does not take.
+    a.window.address = Address::Port(a.port);
+    world.register(&a);
+    world.take(&a, 1);
+    let call_refused = send(world.request("/mcp").body(call(1, TOOL, json!({})).to_string()));
+    world.post(None, json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
+    assert!(!call_refused.is_finished());
+    a.window.address = known;
+    world.register(&a);
+    world.take(&a, 2);
+    assert_eq!(content(&call_refused.await.unwrap())["window"], "a");
+    assert_eq!(a.event().await, format!("started {TOOL}"), "and no more than once");
+
+    world.change(|roster| {
+        Arc::make_mut(&mut roster.settings).hold_calls_ms = 50;
+        let window = roster.windows.values_mut().next().unwrap();
+        Arc::make_mut(window).address = Address::Port(a.port);
+    });
+    let answer = world.post(None, call(3, TOOL, json!({}))).await;
+    assert_eq!(content(&answer)["code"], "window_unreachable");
 }
 
 #[tokio::test]

@@ -321,7 +321,10 @@ async fn gate(
     next: axum::middleware::Next,
 ) -> axum::response::Response {
     let headers = request.headers();
-    assert_eq!(headers["authorization"], bearer);
+    if headers["authorization"] != bearer {
+        let response = axum::response::Response::builder().status(401).header("content-type", "text/plain");
+        return response.body("The token is wrong.".into()).unwrap();
+    }
     assert!(!headers.contains_key("mcp-session-id") && !headers.contains_key("cookie"));
     let is_stale = headers.get(TERM_HEADER).is_some_and(|term| term == "1.0");
     if is_stale {
