@@ -119,15 +119,15 @@ fn a_prometheus_reads_what_clients_did_and_promtool_has_nothing_to_say() {
     }
     assert!(call("continue_debugging").contains(r#""isError":true"#), "nothing is debugged");
     assert!(call("list_windows").contains(r#""isError":false"#));
-    assert!(call("no_such_tool").contains(r#""error":{"#), "no window has it");
-    world.window("cart");
-    world.baton_ok(&["take", "cart"]);
+    assert!(call("no_such_tool").contains("unknown_tool"), "no window has it");
+    world.window("weather");
+    world.baton_ok(&["take", "weather"]);
 
     let prometheus = Prometheus::start(&world);
     prometheus.await_value(&calls("get_breakpoints", ""), 3.0);
     prometheus.await_value(&calls("continue_debugging", "tool_error"), 1.0);
     prometheus.await_value(&calls("list_windows", ""), 1.0);
-    prometheus.await_value(&calls("other", "rpc_error"), 1.0);
+    prometheus.await_value(&calls("other", "tool_error"), 1.0);
     prometheus.await_value("sum(mcp_server_operation_duration_seconds_count)", 6.0);
     prometheus.await_value(r#"baton_windows{kind="headless",state="live"}"#, 1.0);
     prometheus.await_value("sum(baton_windows)", 2.0);

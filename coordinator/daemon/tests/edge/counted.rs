@@ -1,6 +1,6 @@
 //! What is counted of calls, beside what their clients were told.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::{FakeWindow, World, call, content, read, stateless};
 
@@ -63,7 +63,10 @@ async fn each_end_of_a_call_is_counted_as_what_the_client_was_told() {
     // A stream that goes on, and one whose client hangs up.
     let mut message = call(1, "stream", json!({}));
     message["params"]["_meta"] = json!({ "progressToken": 7 });
-    let stream = stateless(&world, &message).send().await.unwrap();
+    let session = world.initialize("2025-11-25").await;
+    let in_session =
+        |message: &Value| world.request("/mcp").header("mcp-session-id", &session).body(message.to_string());
+    let stream = in_session(&message).send().await.unwrap();
     assert_eq!(a.event().await, "started stream");
     let hung_up = stateless(&world, &call(2, TOOL, json!({ "wait": true })));
     let hung_up = tokio::spawn(async move { hung_up.send().await });
@@ -73,9 +76,7 @@ async fn each_end_of_a_call_is_counted_as_what_the_client_was_told() {
     let text = world.metrics().await;
     assert_eq!((n_ended(&text, TOOL, "cancelled"), n_ended(&text, "other", "")), (1.0, 0.0), "{text}");
     // The window goes in the middle of a call: nobody knows what became of it.
-    let session = world.initialize("2025-11-25").await;
-    let lost = world.request("/mcp").header("mcp-session-id", &session);
-    let lost = lost.body(call(3, TOOL, json!({ "wait": true })).to_string());
+    let lost = in_session(&call(3, TOOL, json!({ "wait": true })));
     let lost = tokio::spawn(async move { read(lost.send().await.unwrap()).await });
     assert_eq!(a.event().await, format!("started {TOOL}"));
     a.kill.cancel();
