@@ -2,7 +2,7 @@
 //! link.
 //!
 //! All processes of a kind write to `KIND.DATE.log`. Who finds it full renames it to `KIND.DATE-TIME.log`, which sorts
-//! before it, and begins the next; the others follow as soon as they look.
+//! before it, and begins the next; the others follow with their next line.
 //!
 //! Whatever a peer sends may end up in a field of an event. [`OneLine`] takes care that it forges no line of its own
 //! and does nothing to a terminal.
@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
 
 /// Days of logs that are kept, for each kind of them.
 const DAYS_MAX: usize = 7;
@@ -23,8 +23,6 @@ const DAYS_MAX: usize = 7;
 const KEPT_MAX: u64 = 128 * 1024 * 1024;
 /// Largest file.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
-/// Of what fits into a file, the part after which a process looks how much others have written.
-const LOOKS: u64 = 256;
 /// Seconds of a day.
 const DAY: u64 = 24 * 60 * 60;
 
@@ -144,8 +142,6 @@ pub struct DailyFile {
     day: u64,
     file: File,
     file_max: u64,
-    /// Bytes that this process has written since it looked last.
-    n_unseen: u64,
 }
 
 impl DailyFile {
@@ -159,8 +155,7 @@ impl DailyFile {
         let (day, _) = now();
         let file = folder.append(&name_of(kind, day))?;
         folder.prune(kind, KEPT_MAX);
-        // What it holds already has been seen by nobody.
-        Ok(Self { folder, kind, day, file, file_max, n_unseen: file_max })
+        Ok(Self { folder, kind, day, file, file_max })
     }
 
     /// Goes on with the file of the day; when there can be none, the one that is open goes on.
@@ -171,26 +166,35 @@ impl DailyFile {
         }
     }
 
-    /// Begins the next file when this one is full, unless another process has.
+    /// Begins the next file when this one is full, unless another process has, or when this one was removed.
     fn rotate(&mut self, second: u64) {
         let Ok(stat) = rustix::fs::fstat(&self.file) else { return };
-        if size_of(&stat) < self.file_max {
+        if size_of(&stat) < self.file_max && stat.st_nlink > 0 {
             return;
         }
         let name = name_of(self.kind, self.day);
         let is_ours = |other: Stat| (other.st_dev, other.st_ino) == (stat.st_dev, stat.st_ino);
-        if self.folder.stat(&name).is_some_and(is_ours) {
-            let time = format!("{:02}{:02}{:02}", second / 3_600, second / 60 % 60, second % 60);
-            let full = format!("{}-{time}.log", name.trim_end_matches(".log"));
-            let folder = &self.folder.0;
-            // A second full one in one second has no name of its own: it goes on until the next.
-            if self.folder.stat(&full).is_some()
-                || rustix::fs::renameat(folder, &name, folder, &full).is_err()
-            {
-                return;
-            }
+        if self.folder.stat(&name).is_some_and(is_ours) && !self.rename(&name, second, is_ours) {
+            return;
         }
         self.reopen();
+    }
+
+    /// Gives the full file its name; `false` when it keeps the one it has for now.
+    fn rename(&self, name: &str, second: u64, is_ours: impl Fn(Stat) -> bool) -> bool {
+        let time = format!("{:02}{:02}{:02}", second / 3_600, second / 60 % 60, second % 60);
+        let full = format!("{}-{time}.log", name.trim_end_matches(".log"));
+        let folder = &self.folder.0;
+        // One process at a time, or the second would put the file that the first has just begun over the full one.
+        if rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return false;
+        }
+        // A second full one in one second has no name of its own: it goes on until the next.
+        let is_renamed = self.folder.stat(name).is_some_and(is_ours)
+            && self.folder.stat(&full).is_none()
+            && rustix::fs::renameat(folder, name, folder, &full).is_ok();
+        let _ = rustix::fs::flock(folder, FlockOperation::Unlock);
+        is_renamed
     }
 }
 
@@ -201,13 +205,8 @@ impl Write for DailyFile {
             self.day = day;
             self.reopen();
         }
-        if self.n_unseen >= self.file_max / LOOKS {
-            self.n_unseen = 0;
-            self.rotate(second);
-        }
-        let n_written = self.file.write(bytes)?;
-        self.n_unseen += n_written as u64;
-        Ok(n_written)
+        self.rotate(second);
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -370,5 +369,39 @@ mod tests {
             let numbers: Vec<usize> = numbers.map(|number| number.parse().unwrap()).collect();
             assert_eq!(numbers, (0..100).collect::<Vec<_>>(), "in their order, read file by file");
         }
+    }
+
+    #[test]
+    fn a_removed_file_is_begun_anew() {
+        let place = tempfile::tempdir().unwrap();
+        let mut file = DailyFile::open(place.path(), "agent").unwrap();
+        let folder = LogFolder::open(place.path()).unwrap();
+        let name = folder.names("agent").unwrap().pop().unwrap();
+        file.write_all(b"one\n").unwrap();
+        std::fs::remove_file(place.path().join(&name)).unwrap();
+        file.write_all(b"two\n").unwrap();
+        assert_eq!(std::fs::read_to_string(place.path().join(&name)).unwrap(), "two\n");
+    }
+
+    #[test]
+    fn writers_that_find_it_full_at_once_lose_no_line() {
+        let place = tempfile::tempdir().unwrap();
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let (place, start) = (&place, &start);
+                scope.spawn(move || {
+                    let mut file = DailyFile::with_max(place.path(), "agent", 64).unwrap();
+                    start.wait();
+                    for number in 0..200 {
+                        file.write_all(format!("{writer} {number}\n").as_bytes()).unwrap();
+                    }
+                });
+            }
+        });
+        let folder = LogFolder::open(place.path()).unwrap();
+        let names = folder.names("agent").unwrap();
+        let texts = names.iter().map(|name| std::fs::read_to_string(place.path().join(name)).unwrap());
+        assert_eq!(texts.map(|text| text.lines().count()).sum::<usize>(), 8 * 200, "{names:?}");
     }
 }

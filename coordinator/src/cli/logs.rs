@@ -2,7 +2,9 @@
 //! that is written from now on.
 
 use std::collections::VecDeque;
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use baton_link::home::Home;
@@ -127,34 +129,49 @@ pub(super) async fn run(options: LogsOptions) -> Done {
         let kinds = if options.audit || options.window.is_some() { &["agent", "baton"][..] } else { &[kind] };
         return search(&folder, kinds, &filter, options.lines);
     }
-    let Some(mut name) = newest(&folder, kind) else {
+    let Some(name) = newest(&folder, kind) else {
         return Err(failed(format!("no logs in {} yet", path.display())));
     };
     output::note(path.join(&name).display().to_string());
-    let text = read_from(&folder, &name, 0)?;
-    let mut offset = text.len() as u64;
+    let cannot = |error: io::Error| failed(format!("cannot read {name}: {error}"));
+    let mut file = folder.read(&name).map_err(cannot)?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(cannot)?;
     output::raw(last_lines(&tail(&folder, kind, &filter, text, options.lines)?, options.lines));
-    if !options.follow {
-        return Ok(());
-    }
+    if options.follow { follow(&folder, kind, &filter, (name, file)).await } else { Ok(()) }
+}
+
+/// Prints what is written to the file from now on, and to those after it.
+async fn follow(folder: &LogFolder, kind: &str, filter: &Filter, opened: (String, File)) -> Done {
+    let (mut name, mut file) = opened;
+    let failed = |error: io::Error| Failed::new(exit::FAILED, format!("cannot read the logs: {error}"));
     loop {
         sleep(FOLLOW_EVERY).await;
-        if len(&folder, &name)? < offset {
-            // It was full, and goes on with its name; the rest of what it was stands in the file before.
-            if let Some(full) = names(&folder, kind).into_iter().rev().nth(1) {
-                output::raw(&filter.shown(&read_from(&folder, &full, offset)?));
-            }
-            offset = 0;
+        // Asked for first: what was written before the next one began is in the text.
+        let next = after(folder, kind, &name, &file);
+        let mut text = Vec::new();
+        if file.metadata().map_err(failed)?.len() < file.stream_position().map_err(failed)? {
+            file.rewind().map_err(failed)?;
         }
-        let text = read_from(&folder, &name, offset)?;
+        file.read_to_end(&mut text).map_err(failed)?;
         output::raw(&filter.shown(&text));
-        offset += text.len() as u64;
-        // A new day has a new file.
-        match newest(&folder, kind) {
-            Some(newer) if newer != name && text.is_empty() => (name, offset) = (newer, 0),
-            _ => {}
+        if let Some(next) = next.filter(|_| text.is_empty()) {
+            (name, file) = next;
         }
     }
+}
+
+/// The file after the one that was opened by this name, and may have another by now; when it was removed, the one that was
+/// begun since.
+fn after(folder: &LogFolder, kind: &str, name: &str, file: &File) -> Option<(String, File)> {
+    let id = |file: &File| file.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+    let mut names = names(folder, kind);
+    let is_this = |name: &String| folder.read(name).is_ok_and(|other| id(&other) == id(file));
+    let next = match names.iter().rposition(is_this) {
+        Some(idx) => (idx + 1 < names.len()).then(|| names.swap_remove(idx + 1)),
+        None => names.pop().filter(|newest| newest.as_str() >= name),
+    };
+    next.and_then(|next| folder.read(&next).ok().map(|file| (next, file)))
 }
 
 /// The last of the lines that are wanted, of all files that are kept.
@@ -164,7 +181,8 @@ fn search(folder: &LogFolder, kinds: &[&str], filter: &Filter, n_lines: usize) -
         let mut last = VecDeque::new();
         for name in folder.names(kind).unwrap_or_default() {
             let cannot = |error: io::Error| Failed::new(exit::FAILED, format!("cannot read {name}: {error}"));
-            let mut file = BufReader::new(folder.read(&name).map_err(cannot)?);
+            let Some(file) = unless_gone(folder.read(&name)).map_err(cannot)? else { continue };
+            let mut file = BufReader::new(file);
             let mut line = Vec::new();
             while file.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
                 if filter.shows(&String::from_utf8_lossy(&line)) {
@@ -198,9 +216,12 @@ fn newest(folder: &LogFolder, kind: &str) -> Option<String> {
     names(folder, kind).pop()
 }
 
-fn len(folder: &LogFolder, name: &str) -> Result<u64, Failed> {
-    let len = folder.read(name).and_then(|file| file.metadata()).map(|meta| meta.len());
-    len.map_err(|error| Failed::new(exit::FAILED, format!("cannot read {name}: {error}")))
+/// A file that was removed since it was listed holds nothing.
+fn unless_gone<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// What is shown of the newest file, which holds `newest`, and of those before it when that is less than so many lines.
@@ -216,19 +237,14 @@ fn tail(
         if shown.iter().filter(|byte| **byte == b'\n').count() >= n_lines {
             break;
         }
-        shown.splice(0..0, filter.shown(&read_from(folder, name, 0)?));
+        let cannot = |error: io::Error| Failed::new(exit::FAILED, format!("cannot read {name}: {error}"));
+        let mut text = Vec::new();
+        if let Some(mut file) = unless_gone(folder.read(name)).map_err(cannot)? {
+            file.read_to_end(&mut text).map_err(cannot)?;
+        }
+        shown.splice(0..0, filter.shown(&text));
     }
     Ok(shown)
-}
-
-fn read_from(folder: &LogFolder, name: &str, offset: u64) -> Result<Vec<u8>, Failed> {
-    let read = || {
-        let mut file = folder.read(name)?;
-        file.seek(SeekFrom::Start(offset))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map(|_| bytes)
-    };
-    read().map_err(|error: io::Error| Failed::new(exit::FAILED, format!("cannot read {name}: {error}")))
 }
 
 fn last_lines(text: &[u8], n_lines: usize) -> &[u8] {

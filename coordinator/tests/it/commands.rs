@@ -1,5 +1,9 @@
 //! What the command line says and answers.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::process::{Child, Stdio};
+
 use serde_json::json;
 
 use crate::scene::{Answer, BATON, Scene};
@@ -162,6 +166,53 @@ fn logs_are_searched_by_level_time_and_window() {
     let wrong = Answer::of(scene.command(&["logs", "--since", "yesterday"]).output().unwrap());
     assert_eq!(wrong.code, 64);
     assert!(wrong.stderr.contains("yesterday is not a time, such as 90s, 30m, 2h, 1d"), "{wrong:?}");
+}
+
+#[test]
+fn logs_are_followed_into_the_next_file() {
+    let scene = Scene::new();
+    // Makes the state folder.
+    scene.run(&["token"]);
+    let logs = scene.home_path().join("logs");
+    std::fs::DirBuilder::new().mode(0o700).recursive(true).create(&logs).unwrap();
+    let file = |name: &str| logs.join(format!("baton.{name}.log"));
+    let append = |name: &str, line: &str| {
+        let mut log = std::fs::File::options().create(true).append(true).open(file(name)).unwrap();
+        writeln!(log, "{line}").unwrap();
+    };
+    append("2026-01-01", "one");
+    let mut process =
+        Ended(scene.command(&["logs", "--follow", "-n", "1"]).stdout(Stdio::piped()).spawn().unwrap());
+    let mut lines = BufReader::new(process.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut next = || lines.next().expect("it goes on");
+    assert_eq!(next(), "one");
+    append("2026-01-01", "two");
+    assert_eq!(next(), "two");
+    // Full: it has another name, a last line, and one that follows.
+    std::fs::rename(file("2026-01-01"), file("2026-01-01-120000")).unwrap();
+    append("2026-01-01-120000", "three");
+    append("2026-01-01", "four");
+    assert_eq!((next(), next()), ("three".to_owned(), "four".to_owned()));
+    // Two full ones between two looks.
+    std::fs::rename(file("2026-01-01"), file("2026-01-01-120001")).unwrap();
+    append("2026-01-01-120002", "five");
+    append("2026-01-02", "six");
+    assert_eq!((next(), next()), ("five".to_owned(), "six".to_owned()));
+    std::fs::remove_file(file("2026-01-02")).unwrap();
+    append("2026-01-03", "seven");
+    assert_eq!(next(), "seven");
+    std::fs::write(file("2026-01-03"), "8\n").unwrap();
+    assert_eq!(next(), "8", "somebody emptied it");
+}
+
+/// Killed when the test is over.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Whoever could put a link there must not have the logs written, or another file shown, through it.

@@ -257,6 +257,10 @@ fn heard(exchange: Exchange) -> Heard {
         StatusCode::OK => {}
         StatusCode::UNAUTHORIZED => return odd(Told::Unauthorized),
         StatusCode::NOT_FOUND => return odd(Told::SessionLost),
+        // A connection that has idled for long gives way to a new one, a coordinator that ends says so.
+        StatusCode::SERVICE_UNAVAILABLE if text.contains("was not run; try again") => {
+            return odd(Told::Again);
+        }
         _ => return odd(Told::Odd),
     }
     let events = text.lines().filter_map(|line| line.strip_prefix("data:"));
