@@ -92,6 +92,8 @@ enum Verb {
     Doctor(JsonOption),
     /// Show the log
     Logs(logs::LogsOptions),
+    /// Show or change what the coordinator and all windows log
+    LogLevel(settings::LogLevelOptions),
     /// Write one file with everything that helps to find out what is wrong
     Report(report::ReportOptions),
     /// Show what Baton keeps on this machine, and remove what nothing needs
@@ -183,6 +185,7 @@ async fn run(verb: Verb) -> Done {
         Verb::Settings(options) => settings::settings(options).await,
         Verb::Doctor(JsonOption { json }) => doctor::run(json).await,
         Verb::Logs(options) => logs::run(options).await,
+        Verb::LogLevel(options) => settings::log_level(options).await,
         Verb::Report(options) => report::run(options).await,
         Verb::Cache(options) => cache::run(options),
         Verb::Adapters(options) => adapters::run("adapters", options).await,

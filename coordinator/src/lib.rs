@@ -7,7 +7,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`cli`] | what can be said, and one file per verb |
-//! | `logging` | where tracing goes |
+//! | `logging` | what each of them logs |
 
 pub mod cli;
 mod logging;

@@ -6,6 +6,7 @@
 //! | [`folders`] | where installed programs and configuration lie |
 //! | [`home`] | the state folder: paths, checks, the secret, the discovery file |
 //! | [`logs`] | log files: private, one line an event, never through a link |
+//! | [`logging`] | what of a process goes there, and in which form |
 //! | [`process`] | start times of processes, and killing only the one that is meant |
 //! | [`socket`] | Unix sockets in the state folder |
 //! | [`peer`] | which user is at the other end of a connection on this host |
@@ -32,6 +33,7 @@ pub mod folders;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 pub mod home;
+pub mod logging;
 pub mod logs;
 #[cfg_attr(sim, path = "sim/net.rs")]
 pub mod net;

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -238,13 +239,43 @@ impl<W: Write> Write for OneLine<W> {
     }
 }
 
+/// Writes each event, an object of JSON, as one line that names the process: it gets one event at a time, whole.
+#[derive(Debug)]
+pub struct JsonLine<W> {
+    /// Where to.
+    pub to: W,
+    /// Id of the process.
+    pub pid: u32,
+}
+
+impl<W: Write> Write for JsonLine<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes.strip_suffix(b"\n").unwrap_or(bytes));
+        let members = text.strip_prefix('{').unwrap_or(&text);
+        // What its texts hold of this kind has been left as it was: JSON minds only the first 32 characters.
+        let members = escaped_with(members, |character, line| {
+            let _ = write!(line, "\\u{:04x}", u32::from(character));
+        });
+        self.to.write_all(format!("{{\"pid\":{},{members}\n", self.pid).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
 /// With what breaks lines, moves cursors or turns the direction of text written out.
 fn escaped(text: &str) -> String {
+    escaped_with(text, |character, line| line.extend(character.escape_default()))
+}
+
+fn escaped_with(text: &str, escape: impl Fn(char, &mut String)) -> String {
     let mut line = String::with_capacity(text.len() + 8);
     for character in text.chars() {
         let turns = matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         if character.is_control() || turns {
-            line.extend(character.escape_default());
+            escape(character, &mut line);
         } else {
             line.push(character);
         }
@@ -276,6 +307,8 @@ fn name_of(kind: &str, day: u64) -> String {
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -295,6 +328,18 @@ mod tests {
         lines.write_all("a\n2026 ERROR forged\r\x1b[31m \u{85}\u{202e} \u{fc}\n".as_bytes()).unwrap();
         let text = String::from_utf8(written).unwrap();
         assert_eq!(text, "plain\na\\n2026 ERROR forged\\r\\u{1b}[31m \\u{85}\\u{202e} \u{fc}\n");
+    }
+
+    #[test]
+    fn an_event_in_json_is_one_line_of_it() {
+        let mut written = Vec::new();
+        let event = json!({ "message": "a\n\u{1b}[31m \u{85}\u{202e} \u{fc} \"pid\":7," });
+        JsonLine { to: &mut written, pid: 42 }.write_all(format!("{event}\n").as_bytes()).unwrap();
+        let text = String::from_utf8(written).unwrap();
+        assert_eq!(text.lines().count(), 1);
+        assert!(!text.trim_end().contains(|it: char| it.is_control() || it == '\u{202e}'), "{text}");
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&read["pid"], &read["message"]), (&json!(42), &event["message"]));
     }
 
     #[test]

@@ -291,6 +291,17 @@ pub enum Routing {
     Any,
 }
 
+/// How a line of the log is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// An object of JSON, for programs.
+    Json,
+}
+
 /// Settings of the coordinator, kept in `state.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -309,6 +320,10 @@ pub struct Settings {
     pub redact: bool,
     /// Let tools change what git, editors and package managers keep for themselves: `.git`, launch.json, `node_modules`.
     pub allow_protected: bool,
+    /// What coordinator and windows log, in words of `BATON_LOG`; empty for what each was started with.
+    pub log: String,
+    /// See [`LogFormat`].
+    pub log_format: LogFormat,
 }
 
 impl Default for Settings {
@@ -321,6 +336,8 @@ impl Default for Settings {
             toolsets: ["debug", "code", "windows"].map(str::to_owned).to_vec(),
             redact: false,
             allow_protected: false,
+            log: String::new(),
+            log_format: LogFormat::default(),
         }
     }
 }
@@ -343,6 +360,10 @@ pub struct SettingsChange {
     pub redact: Option<bool>,
     /// See [`Settings::allow_protected`].
     pub allow_protected: Option<bool>,
+    /// See [`Settings::log`].
+    pub log: Option<String>,
+    /// See [`Settings::log_format`].
+    pub log_format: Option<LogFormat>,
 }
 
 /// `baton status --json` while the coordinator runs. Scripts depend on the names.

@@ -15,6 +15,7 @@ mod ending;
 mod faults;
 mod heavy;
 mod keeping;
+mod logging;
 mod lost_state;
 mod metrics;
 mod moved_port;

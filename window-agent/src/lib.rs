@@ -8,7 +8,7 @@
 //! | [`install`] | `baton-agent adapters`: list, install, check |
 //! | [`desk`], [`pulse`], [`identity`] | what the extension is answered; its beats; which window it is, across reloads |
 //! | [`keeping`] | breakpoints, from one agent of the window to the next |
-//! | [`report`], [`logging`] | lines for the supervisor; the log |
+//! | [`report`] | lines for the supervisor |
 
 pub mod agent;
 pub mod desk;
@@ -16,7 +16,6 @@ pub mod heart;
 pub mod identity;
 pub mod install;
 pub mod keeping;
-pub mod logging;
 pub mod membership;
 pub mod options;
 pub mod pulse;

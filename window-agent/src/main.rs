@@ -6,10 +6,11 @@ use std::sync::LazyLock;
 
 use baton_agent_tools::CATALOGUE;
 use baton_link::home::{Home, HomeError};
+use baton_link::logging::{self, LIFECYCLES, Stderr};
 use baton_window_agent::options::{Kind, Options, Verb};
-use baton_window_agent::{agent, install, logging};
+use baton_window_agent::{agent, install};
 use clap::Parser;
-use tracing_subscriber::filter::LevelFilter;
+use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
     let mut options = Options::parse();
@@ -22,11 +23,14 @@ fn main() -> ExitCode {
         return print_catalogue();
     }
     // The extension shows what it reads there; `baton window` lets a person's terminal show it.
-    let to_stderr = match options.kind {
+    let from = match options.kind {
         Kind::Vscode => LevelFilter::INFO,
         Kind::Headless => LevelFilter::ERROR,
     };
-    logging::start(Home::from_env().ok().as_ref(), to_stderr);
+    let home = Home::from_env().ok();
+    let files = home.as_ref().map(|home| (home, "agent"));
+    // Whoever has no log has been told by the coordinator, which writes to the same folder.
+    let _ = logging::start(files, LIFECYCLES, Some(Stderr { from, has_time: false }));
     match run(options) {
         Ok(code) => code,
         Err(error) => {

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use baton_link::connection::{CallError, Connection, Events};
 use baton_link::find::{FindError, FindOptions, find, find_or_start};
+use baton_link::logging;
 use baton_link::plant::{self, Plant};
 use baton_link::process::{own_id, own_start_time, since_boot};
 use baton_proto::PROTOCOL;
 use baton_proto::control::{
-    DRAIN_MS, DebugSession, Heartbeat, Leave, Notice, Register, Registered, WindowState,
+    DRAIN_MS, DebugSession, Heartbeat, Leave, Notice, Register, Registered, Settings, WindowState,
 };
 use baton_proto::discovery::Token;
 use baton_proto::ids::{InstanceId, Term};
@@ -216,6 +217,11 @@ impl Membership {
         }
     }
 
+    fn take_settings(&self, settings: &Settings) {
+        self.window.take_settings(settings);
+        logging::change(&settings.log, settings.log_format);
+    }
+
     /// Tells the coordinator everything it needs to know, and opens the stream of its notices.
     async fn register(&mut self, mut connection: Connection) -> Result<Member, CallError> {
         let newest = connection.hello().protocol.1;
@@ -229,7 +235,7 @@ impl Membership {
         let registered = connection.register(&self.window.id, &register).await?;
         // At once: a call that waited for this window is on its way by now.
         self.client_epoch = self.client_epoch.max(registered.client_epoch);
-        self.window.take_settings(&registered.settings);
+        self.take_settings(&registered.settings);
         self.window.fence().handle_coordinator(registered.generation);
         self.apply_state(registered.state, registered.term, registered.awaited);
         self.window.fence().handle_acknowledgement(sent_at);
@@ -363,7 +369,7 @@ impl Membership {
                 }
             }
             Notice::AutoStart { auto_start } => self.window.set_auto_start(*auto_start),
-            Notice::Settings { settings } => self.window.take_settings(settings),
+            Notice::Settings { settings } => self.take_settings(settings),
             Notice::Stop => {
                 (self.is_stopped, self.live_since) = (true, false);
                 // Not here: the engine may be busy.

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use baton_link::explain::Explanation;
+use baton_link::logging;
 use baton_link::socket::WINDOW_PREFIX;
 use baton_proto::control::{DebugSession, Heartbeat, Register, SettingsChange};
 use baton_proto::ids::WindowId;
@@ -101,6 +102,9 @@ pub(super) fn heartbeat(heartbeat: &Heartbeat) -> Result<(), ControlError> {
 pub(super) fn settings(change: &SettingsChange) -> Result<(), ControlError> {
     if change.hold_calls_ms.is_some_and(|hold_ms| hold_ms > MAX_HOLD_CALLS_MS) {
         return invalid("`hold_calls_ms` must be at most 300000");
+    }
+    if let Some(Err(why)) = change.log.as_deref().map(logging::check) {
+        return invalid(&format!("`log`: {why}"));
     }
     let Some(toolsets) = &change.toolsets else { return Ok(()) };
     if toolsets.is_empty() || toolsets.len() > TOOLSETS.len() {

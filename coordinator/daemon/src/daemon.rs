@@ -22,7 +22,7 @@ use baton_election::keeper::{Keeper, Saved};
 use baton_http::guard::TokenNews;
 use baton_link::explain::Explanation;
 use baton_link::home::{Home, HomeError, random_hex};
-use baton_link::socket;
+use baton_link::{logging, socket};
 use baton_proto::discovery::Secret;
 use baton_proto::ids::InstanceId;
 use baton_proto::start::Handshake;
@@ -129,6 +129,7 @@ pub async fn run(
     let secret = home.secret()?;
     let state = StateFile::load(home, lock.clone());
     let before = state.current();
+    logging::change(&before.settings.log, before.settings.log_format);
     // Whoever remembers a port lost a coordinator; its starter may have been slower than the user's `baton down`.
     if before.stopped && options.fallback_port.is_some() {
         return Err(RunError::Stopped);
@@ -372,7 +373,11 @@ impl Daemon {
                     if changed.is_err() {
                         return Why::KeeperEnded;
                     }
-                    let newer = self.saved.borrow_and_update().generation;
+                    let newer = {
+                        let saved = self.saved.borrow_and_update();
+                        logging::change(&saved.settings.log, saved.settings.log_format);
+                        saved.generation
+                    };
                     if newer != generation {
                         generation = newer;
                         self.publish(generation);

@@ -54,7 +54,8 @@ impl Events {
                     let n_seen = self.buffer.len();
                     self.buffer.extend_from_slice(&data);
                     if self.buffer.len() > EVENT_MAX {
-                        tracing::warn!("a window sent an event that is too large");
+                        let (call, window) = exchange.names();
+                        tracing::warn!(%call, %window, "a window sent an event that is too large");
                         return self.end(Stop::Gone);
                     }
                     if let Some(events) = self.whole_events(n_seen) {
@@ -62,7 +63,8 @@ impl Events {
                     }
                 }
                 Some(Err(error)) => {
-                    tracing::info!(%error, "a window died while answering");
+                    let (call, window) = exchange.names();
+                    tracing::info!(%call, %window, %error, "a window died while answering");
                     return self.end(Stop::Gone);
                 }
                 None if self.is_answered => {

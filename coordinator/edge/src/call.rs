@@ -13,8 +13,8 @@ use baton_mcp::fault::{RpcError, ToolFailure, code};
 use baton_mcp::message;
 use baton_mcp::revision::Era;
 use baton_proto::edge::{
-    BOUND_HEADER, CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, HEARD_HEADER, Heard, LABEL_HEADER,
-    NOTICE_HEADER, TREE_HEADER,
+    BOUND_HEADER, CALL_HEADER, CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, HEARD_HEADER, Heard,
+    LABEL_HEADER, NOTICE_HEADER, TREE_HEADER,
 };
 use baton_proto::percent;
 use bytes::Bytes;
@@ -64,7 +64,7 @@ pub(crate) async fn answer(
         return invalid(&RpcError::new(code::INVALID_PARAMS, "tools/call needs the name of a tool"));
     };
     let is_known = edge.0.catalogue.has_tool(name);
-    let seen = Seen::begin(&edge.0.observer, if is_known { name } else { OTHER_TOOL });
+    let seen = Seen::begin(&edge.0.observer, edge.next_call_id(), if is_known { name } else { OTHER_TOOL });
     let invalid = |error: &RpcError| {
         seen.end(Some(RPC_ERROR));
         invalid(error)
@@ -118,7 +118,8 @@ pub(crate) async fn answer(
         },
         None => None,
     };
-    let headers = passed_headers(endpoint, caller, headers);
+    let mut headers = passed_headers(endpoint, caller, headers);
+    insert(&mut headers, CALL_HEADER, seen.id());
     let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running, seen });
     await_window(edge, wish).await;
     send(edge, &call, wish, &ear).await
@@ -302,7 +303,8 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
                     }
                     Attempt::Unheard(response) => return response,
                     Attempt::NotRun(why) => {
-                        tracing::debug!(window = %target.window.id, why, "a call did not run; waiting");
+                        let (call, window) = (call.seen.id(), &target.window.id);
+                        tracing::debug!(%call, %window, why, "a call did not run; waiting");
                         (unreachable_window(&target.window.name, why), true)
                     }
                 }

@@ -12,6 +12,7 @@ use baton_mcp::message;
 use baton_mcp::revision::Era;
 use baton_proto::control::DRAIN_MS;
 use baton_proto::edge::{PIN_HEADER, TERM_HEADER};
+use baton_proto::ids::WindowId;
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, Uri, Version};
@@ -109,6 +110,11 @@ impl Exchange {
             }
         }
         request
+    }
+
+    /// What the logs call the call and the window.
+    pub(crate) fn names(&self) -> (&str, &WindowId) {
+        (self.call.seen.id(), &self.window.id)
     }
 
     /// Ends when the window's answer need no longer be waited for.

@@ -55,6 +55,8 @@ pub(crate) async fn send(windows: &Windows, target: &Target, call: &Arc<Call>, t
 }
 
 async fn run(exchange: Exchange) -> Attempt {
+    let (call, window) = exchange.names();
+    tracing::debug!(%call, %window, "passes a call on");
     loop {
         let (mut sender, is_used) = match exchange.upstream.connection().await {
             Ok(connection) => connection,
@@ -72,7 +74,8 @@ async fn run(exchange: Exchange) -> Attempt {
                     if plant::has(Plant::SentAgain) {
                         return Attempt::NotRun("connection lost");
                     }
-                    tracing::info!(error = %error.error(), "a window died during a call");
+                    let (call, window) = exchange.names();
+                    tracing::info!(%call, %window, error = %error.error(), "a window died during a call");
                     return stopped_answer(&exchange, Stop::Gone);
                 }
                 // The message came back: not a byte of it was written.
@@ -87,7 +90,8 @@ async fn run(exchange: Exchange) -> Attempt {
 async fn on_response(exchange: Exchange, response: Response<Incoming>, sender: Sender) -> Attempt {
     let (parts, incoming) = response.into_parts();
     if parts.status == StatusCode::CONFLICT && parts.headers.contains_key(REFUSED_HEADER) {
-        tracing::debug!(why = ?parts.headers.get(REFUSED_HEADER), "a window refused a call");
+        let (call, window) = exchange.names();
+        tracing::debug!(%call, %window, why = ?parts.headers.get(REFUSED_HEADER), "a window refused a call");
         return Attempt::NotRun("refused by the window");
     }
     if parts.status == StatusCode::UNAUTHORIZED {
@@ -119,7 +123,8 @@ async fn on_response(exchange: Exchange, response: Response<Incoming>, sender: S
         }
         Ok(None) => Attempt::Unheard(exchange.call.fail(&too_large())),
         Err(error) => {
-            tracing::info!(%error, "a window died while answering");
+            let (call, window) = exchange.names();
+            tracing::info!(%call, %window, %error, "a window died while answering");
             stopped_answer(&exchange, Stop::Gone)
         }
     }
@@ -135,7 +140,8 @@ fn on_odd_answer(exchange: &Exchange, status: StatusCode, bytes: &Bytes) -> Atte
         return Attempt::Unheard(respond::rpc_error(exchange.call.era, Some(&exchange.call.id), &error));
     }
     // It had the call, and nothing says how far it came: an agent that ends answers so.
-    tracing::warn!(%status, "a window's answer is not valid MCP");
+    let (call, window) = exchange.names();
+    tracing::warn!(%call, %window, %status, "a window's answer is not valid MCP");
     stopped_answer(exchange, Stop::Gone)
 }
 

@@ -42,6 +42,7 @@ mod upstream;
 mod windows_tools;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -112,6 +113,8 @@ struct Shared {
     /// Which window each client heard of last.
     heard: Mutex<heard::Memory>,
     observer: Arc<dyn Observer>,
+    /// Calls that have come.
+    n_calls: AtomicU64,
 }
 
 impl Edge {
@@ -139,6 +142,7 @@ impl Edge {
             ended: Mutex::default(),
             heard: Mutex::default(),
             observer,
+            n_calls: AtomicU64::new(0),
         });
         tokio::spawn(follow(Arc::downgrade(&shared), roster));
         Self(shared)
@@ -176,6 +180,12 @@ impl Edge {
             Method::DELETE => self.delete(&parts.headers),
             _ => not_allowed(),
         }
+    }
+
+    /// What the next call is called in the logs, of this coordinator and of the window.
+    fn next_call_id(&self) -> String {
+        let number = self.0.n_calls.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("{}-{number}", self.0.roster.borrow().generation)
     }
 
     /// Who answers once this coordinator was replaced.

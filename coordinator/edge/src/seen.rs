@@ -27,6 +27,7 @@ const TOOL_ERROR: &str = "tool_error";
 /// One tool call, from its name to the end of its answer, which is when this is dropped.
 pub(crate) struct Seen {
     observer: Arc<dyn Observer>,
+    id: String,
     tool: Box<str>,
     since: Instant,
     /// What came of it first; unset while there is no answer.
@@ -39,15 +40,21 @@ pub(crate) struct Seen {
 pub(crate) struct Held(Arc<dyn Observer>);
 
 impl Seen {
-    pub(crate) fn begin(observer: &Arc<dyn Observer>, tool: &str) -> Self {
+    pub(crate) fn begin(observer: &Arc<dyn Observer>, id: String, tool: &str) -> Self {
         observer.running(true);
         Self {
             observer: observer.clone(),
+            id,
             tool: tool.into(),
             since: Instant::now(),
             end: Mutex::default(),
             is_passed_on: AtomicBool::new(false),
         }
+    }
+
+    /// What it is called in the logs.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
     }
 
     /// There is an answer: good, or an error of that kind.
@@ -84,7 +91,9 @@ impl Drop for Seen {
             return;
         }
         let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        self.observer.answered(&self.tool, end.unwrap_or(Some(CANCELLED)), self.since.elapsed());
+        let (error, took) = (end.unwrap_or(Some(CANCELLED)), self.since.elapsed());
+        tracing::debug!(call = %self.id, tool = %self.tool, error = error.unwrap_or_default(), ?took, "answered a call");
+        self.observer.answered(&self.tool, error, took);
     }
 }
 

@@ -412,6 +412,8 @@ fn changed(settings: &Settings, change: SettingsChange) -> Settings {
         toolsets: change.toolsets.unwrap_or_else(|| settings.toolsets.clone()),
         redact: change.redact.unwrap_or(settings.redact),
         allow_protected: change.allow_protected.unwrap_or(settings.allow_protected),
+        log: change.log.unwrap_or_else(|| settings.log.clone()),
+        log_format: change.log_format.unwrap_or(settings.log_format),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `baton logs`: the last lines of the coordinator or of the windows, what is asked for of all files that are kept, or all
 //! that is written from now on.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
@@ -11,6 +12,7 @@ use baton_link::home::Home;
 use baton_link::logs::{AUDIT, LogFolder};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
+use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::outcome::{Done, Failed, exit};
@@ -30,6 +32,12 @@ pub(crate) struct LogsOptions {
     /// Show what both logs say about one window, given by the beginning of its ID
     #[arg(long, value_name = "WINDOW", conflicts_with_all = ["agents", "follow"])]
     window: Option<String>,
+    /// Show what both logs say about one call, given by the ID that a line of it names
+    #[arg(long, value_name = "CALL", conflicts_with_all = ["agents", "follow"])]
+    call: Option<String>,
+    /// Show what one process logged
+    #[arg(long, conflicts_with_all = ["agents", "follow"])]
+    pid: Option<u32>,
     /// Show lines of this level and worse ones
     #[arg(long, value_name = "LEVEL")]
     level: Option<Level>,
@@ -69,12 +77,70 @@ pub(super) fn since(text: &str) -> Result<Timestamp, String> {
     Timestamp::now().checked_sub(Duration::from_secs(ago)).map_err(|_| wrong())
 }
 
+/// What a line says before anything that somebody else has said.
+#[derive(Debug, Default, Deserialize)]
+struct Head<'a> {
+    #[serde(borrow, rename = "timestamp")]
+    time: Cow<'a, str>,
+    pid: Option<u32>,
+    #[serde(borrow)]
+    level: Cow<'a, str>,
+    /// Of a line of text only when no span stands before it.
+    #[serde(borrow)]
+    target: Cow<'a, str>,
+}
+
+impl<'a> Head<'a> {
+    /// Of either form; empty for what is none of our lines.
+    fn of(line: &'a str) -> Self {
+        if line.starts_with('{') {
+            return serde_json::from_str(line).unwrap_or_default();
+        }
+        let mut words = line.split_ascii_whitespace();
+        let time = words.next().unwrap_or_default();
+        let mut level = words.next().unwrap_or_default();
+        // Lines of earlier versions name no process.
+        let pid = level.parse().ok();
+        if pid.is_some() {
+            level = words.next().unwrap_or_default();
+        }
+        let target = words.next().and_then(|word| word.strip_suffix(':')).unwrap_or_default();
+        Self { time: time.into(), pid, level: level.into(), target: target.into() }
+    }
+
+    fn level(&self) -> Option<Level> {
+        Level::from_str(&self.level, true).ok()
+    }
+}
+
+/// A field as lines have it, in either form.
+#[derive(Debug)]
+struct Field {
+    forms: [String; 2],
+    /// Otherwise it may begin so.
+    is_whole: bool,
+}
+
+impl Field {
+    fn new(name: &str, value: &str, is_whole: bool) -> Self {
+        Self { forms: [format!("{name}={value}"), format!("\"{name}\":\"{value}")], is_whole }
+    }
+
+    fn is_in(&self, line: &str) -> bool {
+        let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '-');
+        self.forms.iter().any(|form| {
+            line.match_indices(form).any(|(at, _)| !self.is_whole || ends(&line[at + form.len()..]))
+        })
+    }
+}
+
 /// Which lines are shown.
 #[derive(Debug, Default)]
 struct Filter {
     is_audit: bool,
-    /// What a line about the window holds.
-    window: Option<String>,
+    /// What a line about the window, and about the call, holds.
+    fields: Vec<Field>,
+    pid: Option<u32>,
     level: Option<Level>,
     /// The time with which the first line that is shown may begin.
     since: Option<Timestamp>,
@@ -84,7 +150,14 @@ impl Filter {
     fn of(options: &LogsOptions) -> Self {
         Self {
             is_audit: options.audit,
-            window: options.window.as_ref().map(|window| format!("window={window}")),
+            fields: [
+                options.window.as_deref().map(|window| Field::new("window", window, false)),
+                options.call.as_deref().map(|call| Field::new("call", call, true)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+            pid: options.pid,
             level: options.level,
             since: options.since,
         }
@@ -92,18 +165,21 @@ impl Filter {
 
     /// Whether every line is shown.
     fn is_open(&self) -> bool {
-        !self.is_audit && self.window.is_none() && self.level.is_none() && self.since.is_none()
+        let is_about_all = self.fields.is_empty() && self.pid.is_none();
+        !self.is_audit && is_about_all && self.level.is_none() && self.since.is_none()
     }
 
     fn shows(&self, line: &str) -> bool {
-        let mut words = line.split_ascii_whitespace();
-        let (time, level) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let level = || Level::from_str(level, true).is_ok_and(|level| Some(level) <= self.level);
-        let is_since = |since| time.parse::<Timestamp>().is_ok_and(|time| time >= since);
-        (!self.is_audit || is_audit(line))
+        if self.is_open() {
+            return true;
+        }
+        let head = Head::of(line);
+        let is_since = |since| head.time.parse::<Timestamp>().is_ok_and(|time| time >= since);
+        (!self.is_audit || head.target == AUDIT)
+            && (self.pid.is_none() || head.pid == self.pid)
             && self.since.is_none_or(is_since)
-            && (self.level.is_none() || level())
-            && self.window.as_ref().is_none_or(|window| line.contains(window.as_str()))
+            && (self.level.is_none() || head.level().is_some_and(|level| Some(level) <= self.level))
+            && self.fields.iter().all(|field| field.is_in(line))
     }
 
     fn shown(&self, text: &[u8]) -> Vec<u8> {
@@ -126,7 +202,8 @@ pub(super) async fn run(options: LogsOptions) -> Done {
     let filter = Filter::of(&options);
     let kind = if options.agents { "agent" } else { "baton" };
     if !options.follow && !filter.is_open() {
-        let kinds = if options.audit || options.window.is_some() { &["agent", "baton"][..] } else { &[kind] };
+        let is_of_both = filter.is_audit || filter.pid.is_some() || !filter.fields.is_empty();
+        let kinds = if is_of_both { &["agent", "baton"][..] } else { &[kind] };
         return search(&folder, kinds, &filter, options.lines);
     }
     let Some(name) = newest(&folder, kind) else {
@@ -196,15 +273,10 @@ fn search(folder: &LogFolder, kinds: &[&str], filter: &Filter, n_lines: usize) -
         }
         found.extend(last);
     }
-    // Each begins with its time.
-    found.sort();
+    // Lines of two files, or of two processes, with the same time stay as they were.
+    found.sort_by_cached_key(|line| Head::of(&String::from_utf8_lossy(line)).time.into_owned());
     output::raw(last_lines(&found.concat(), n_lines));
     Ok(())
-}
-
-/// By its place: `TIME LEVEL TARGET: ...`. What an event tells of comes later in its line.
-fn is_audit(line: &str) -> bool {
-    line.split_ascii_whitespace().nth(2).and_then(|word| word.strip_suffix(':')) == Some(AUDIT)
 }
 
 /// All files of a kind, the newest last.
@@ -259,34 +331,53 @@ fn last_lines(text: &[u8], n_lines: usize) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn audit_lines_are_known_by_the_place_of_their_target() {
-        assert!(is_audit("2026-11-22T10:00:00Z  INFO baton_audit: tool=x\n"));
-        assert!(!is_audit("2026-11-22T10:00:00Z  INFO member{window=w}: baton_audit: forged\n"));
-        assert!(!is_audit("2026-11-22T10:00:00Z  INFO baton: baton_audit: forged\n"));
+        let is_audit = |line: &str| Head::of(line).target == AUDIT;
+        assert!(is_audit("2026-11-22T10:00:00Z 7  INFO baton_audit: tool=x\n"));
+        assert!(is_audit("2026-11-22T10:00:00Z  INFO baton_audit: of an earlier version\n"));
+        assert!(!is_audit("2026-11-22T10:00:00Z 7  INFO member{window=w}: baton_audit: forged\n"));
+        assert!(!is_audit("2026-11-22T10:00:00Z 7  INFO baton: baton_audit: forged\n"));
         assert!(!is_audit("baton_audit:\n"));
+        let json = |target: &str, message: &str| {
+            json!({ "pid": 7, "timestamp": "t", "level": "INFO", "fields": { "message": message }, "target": target })
+                .to_string()
+        };
+        assert!(is_audit(&json(AUDIT, "")));
+        assert!(!is_audit(&json("baton", "\"target\":\"baton_audit\"")));
     }
 
     #[test]
     fn lines_are_chosen_by_time_level_and_window() {
         let lines = [
-            "2026-11-26T10:00:00.000000Z  INFO member{window=shop-1}: baton_link: a",
+            "2026-11-26T10:00:00.000000Z 7  INFO member{window=shop-1}: baton_link: a",
             "2026-11-26T10:00:01.000000Z ERROR member{window=weather-2}: baton_link: b",
-            "2026-11-26T10:00:02.000000Z  WARN baton_daemon: c window=shop-1",
+            "2026-11-26T10:00:02.000000Z 8  WARN baton_daemon: c window=shop-1 call=3-10",
+            r#"{"pid":7,"timestamp":"2026-11-26T10:00:03Z","level":"DEBUG","fields":{"message":": d"},"target":"x","spans":[{"call":"3-1","window":"shop-1"}]}"#,
             "no line of ours",
         ];
         let shown = |filter: Filter| {
             let letters =
                 lines.iter().filter(|line| filter.shows(line)).map(|line| line.split(": ").last().unwrap());
-            letters.map(|rest| rest.split(' ').next().unwrap()).collect::<String>()
+            letters.map(|rest| rest.split([' ', '"']).next().unwrap()).collect::<String>()
         };
-        assert_eq!(shown(Filter { window: Some("window=shop".to_owned()), ..Filter::default() }), "ac");
+        let field = |name: &str, value: &str, is_whole: bool| {
+            shown(Filter { fields: vec![Field::new(name, value, is_whole)], ..Filter::default() })
+        };
+        assert_eq!(field("window", "shop", false), "acd");
+        assert_eq!(
+            (field("call", "3-1", true), field("call", "3-10", true)),
+            ("d".to_owned(), "c".to_owned())
+        );
+        assert_eq!(shown(Filter { pid: Some(7), ..Filter::default() }), "ad");
         assert_eq!(shown(Filter { level: Some(Level::Warn), ..Filter::default() }), "bc");
         assert_eq!(shown(Filter { level: Some(Level::Info), ..Filter::default() }), "abc");
         let since = Some("2026-11-26T10:00:01.000000Z".parse().unwrap());
-        assert_eq!(shown(Filter { since, ..Filter::default() }), "bc");
+        assert_eq!(shown(Filter { since, ..Filter::default() }), "bcd");
         assert!(Filter::default().is_open() && Filter::default().shows("no line of ours"));
     }
 

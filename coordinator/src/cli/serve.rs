@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::outcome::{Done, Failed, exit};
 use super::output;
 use super::reach::{parse_port, url};
-use crate::logging::{self, Stderr};
+use crate::logging;
 
 /// Descriptors that the coordinator asks for: each window takes three, each client one or two, and many systems
 /// allow a process no more than 256 or 1024 unless it asks.
@@ -46,7 +46,7 @@ pub(super) async fn run(serve: Serve) -> Done {
         Ok(home) => home,
         Err(error) => return Err(fail(&serve, error.into())),
     };
-    logging::start_daemon(&home, if serve.detached { Stderr::Quiet } else { Stderr::Shown });
+    logging::start_daemon(&home, !serve.detached);
     raise_descriptor_limit();
     let inheritance = match serve.inherit.then(succession::receive).transpose() {
         Ok(inheritance) => inheritance,

@@ -4,6 +4,7 @@ use baton_daemon::state::State;
 use baton_link::connection::CallError;
 use baton_link::find::{FindError, find};
 use baton_link::home::Home;
+use baton_link::logging;
 use baton_proto::control::{PortChange, PortChanged, Settings, SettingsChange};
 use baton_proto::discovery::Role;
 use clap::Args;
@@ -32,11 +33,22 @@ pub(crate) struct TokenOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct SettingsOptions {
-    /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, redact, or allow_protected
+    /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, redact, allow_protected, log, or
+    /// log_format
     key: Option<String>,
     /// New value: true, false, a word, a number, or a comma-separated list
     #[arg(requires = "key")]
     value: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Parts of the coordinator: baton_edge, baton_election, baton_http, baton_daemon, baton_control, baton_link.
+Parts of a window: baton_agent_mcp, baton_agent_tools, baton_agent_debug, baton_agent_code, baton_window_agent.")]
+pub(crate) struct LogLevelOptions {
+    /// off, error, warn, info, debug, or trace, for all or by part (`info,baton_edge=debug`); `default` for what each
+    /// process was started with
+    filter: Option<String>,
 }
 
 pub(super) async fn port(argument: PortArgument) -> Done {
@@ -109,6 +121,22 @@ pub(super) async fn settings(options: SettingsOptions) -> Done {
     Ok(())
 }
 
+/// What coordinator and windows log, at once and from now on.
+pub(super) async fn log_level(options: LogLevelOptions) -> Done {
+    const DEFAULT: &str = "default";
+    let log = match options.filter {
+        None => current(&Home::from_env()?).await?.log,
+        Some(filter) => {
+            let filter = if filter == DEFAULT { String::new() } else { filter };
+            logging::check(&filter).map_err(|why| Failed::new(exit::USAGE, why))?;
+            let change = SettingsChange { log: Some(filter), ..SettingsChange::default() };
+            started(None).await?.change_settings(&change).await?.log
+        }
+    };
+    output::line(if log.is_empty() { DEFAULT } else { &log });
+    Ok(())
+}
+
 /// The settings in force, or those that a coordinator will begin with.
 pub(super) async fn current(home: &Home) -> Result<Settings, Failed> {
     match find(home).await {
@@ -130,6 +158,7 @@ fn values(key: &str) -> &'static str {
         "routing" => "live, any",
         "hold_calls_ms" => "a number up to 300000",
         "toolsets" => "a comma-separated list",
+        "log_format" => "text, json",
         _ => "true, false",
     }
 }

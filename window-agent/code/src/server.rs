@@ -15,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::Span;
 
 use super::documents::Snapshot;
 use super::lsp::notices::Capabilities;
@@ -179,10 +180,23 @@ pub struct Answered {
 }
 
 enum Command {
-    Ask { id: u64, ask: Ask, deadline: Instant, reply: oneshot::Sender<Result<Answered, ServerError>> },
-    Cancel { id: u64 },
-    Changed { changes: Arc<[FileChange]> },
-    Stop { reply: oneshot::Sender<()> },
+    Ask {
+        id: u64,
+        ask: Ask,
+        deadline: Instant,
+        reply: oneshot::Sender<Result<Answered, ServerError>>,
+        /// What the log names as the reason.
+        span: Span,
+    },
+    Cancel {
+        id: u64,
+    },
+    Changed {
+        changes: Arc<[FileChange]>,
+    },
+    Stop {
+        reply: oneshot::Sender<()>,
+    },
 }
 
 /// A handle; clones share the task. When the last one is dropped, the process ends.
@@ -248,7 +262,7 @@ impl Server {
     async fn ask_once(&self, ask: Ask, deadline: Instant) -> Result<Answered, ServerError> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
-        let command = Command::Ask { id, ask, deadline, reply };
+        let command = Command::Ask { id, ask, deadline, reply, span: Span::current() };
         let mut guard = CancelOnDrop { id, commands: Some(self.commands.clone()) };
         let asked = async {
             self.commands.send(command).await.map_err(|_| ServerError::ShuttingDown)?;

@@ -48,6 +48,11 @@ struct Raw {
     arguments: Value,
 }
 
+/// What a message of ours asks for, or answers.
+pub(crate) fn command(message: &Value) -> &str {
+    message.get("command").and_then(Value::as_str).unwrap_or_default()
+}
+
 impl Incoming {
     /// Parses a body; `None` when it is not a message of the protocol.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {

@@ -23,9 +23,11 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use crate::breakpoints::kept::Kept;
 use crate::breakpoints::{Breakpoints, SessionKey};
+use crate::dap;
 use crate::editor::Editor;
 use crate::engine::moves::EarlyPause;
 use crate::engine::person::Person;
@@ -276,7 +278,7 @@ struct Again {
 
 /// The engine's state.
 pub(crate) struct Engine {
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<(Span, Command)>,
     inbox: mpsc::Receiver<(SessionKey, FromHost)>,
     to_inbox: mpsc::Sender<(SessionKey, FromHost)>,
     hosts: JoinSet<()>,
@@ -314,7 +316,7 @@ impl Engine {
     pub(crate) fn new(
         (prefix, base): (String, Base),
         options: &DebuggerOptions,
-        commands: mpsc::Receiver<Command>,
+        commands: mpsc::Receiver<(Span, Command)>,
         (published, kept): (watch::Sender<Vec<SessionSummary>>, watch::Sender<Kept>),
     ) -> Self {
         let (to_inbox, inbox) = mpsc::channel(MAX_INBOX);
@@ -361,7 +363,7 @@ impl Engine {
             };
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    Some(command) => self.on_command(command),
+                    Some((span, command)) => span.in_scope(|| self.on_command(command)),
                     None => return,
                 },
                 event = self.inbox.recv() => {
@@ -576,6 +578,7 @@ impl Engine {
         let Some(live) = self.sessions.get_mut(&key) else { return };
         let Some(outgoing) = &live.outgoing else { return };
         tracing::trace!(target: BODIES, session = %live.id, %message, "to the adapter");
+        tracing::debug!(session = %live.id, command = dap::command(message), "asks the adapter");
         // A full channel belongs to an adapter that reads nothing any more; it counts as closed.
         if outgoing.try_send(Bytes::from(message.to_string())).is_err() {
             live.outgoing = None;

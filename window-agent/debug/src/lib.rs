@@ -27,6 +27,7 @@ use baton_link::blocking;
 use baton_proto::shim::{EditorBreakpoint, EditorSession};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use crate::adapters::wish::Wish;
 pub use crate::breakpoints::kept::Kept;
@@ -91,7 +92,7 @@ pub struct Wait {
 /// every process the engine started ends.
 #[derive(Clone, Debug)]
 pub struct Debugger {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<(Span, Command)>,
     sessions: watch::Receiver<Vec<SessionSummary>>,
     kept: watch::Receiver<Kept>,
     options: Arc<DebuggerOptions>,
@@ -159,7 +160,7 @@ impl Debugger {
     pub async fn adopt(&self, session: &EditorSession) {
         let Some(editor) = self.options.editor.clone() else { return };
         let plan = Box::new(adapters::plan_users(editor, session, &self.options));
-        let _ = self.commands.send(Command::Adopt { plan, name: session.name.clone() }).await;
+        let _ = self.tell(Command::Adopt { plan, name: session.name.clone() }).await;
     }
 
     /// The user changed breakpoints in the editor; these are all there are now.
@@ -177,7 +178,7 @@ impl Debugger {
             all
         });
         let Ok(all) = located.await else { return };
-        let _ = self.commands.send(Command::EditorBreakpoints { all }).await;
+        let _ = self.tell(Command::EditorBreakpoints { all }).await;
     }
 
     /// Removes breakpoints; gives the removed ones.
@@ -303,7 +304,7 @@ impl Debugger {
 
     /// The user wants no more waiting: every running wait ends as [`Waited::Interrupted`]; programs run on.
     pub async fn interrupt_waits(&self) {
-        let _ = self.commands.send(Command::InterruptWaits).await;
+        let _ = self.tell(Command::InterruptWaits).await;
     }
 
     /// The sessions that have not ended, oldest first.
@@ -334,7 +335,7 @@ impl Debugger {
     ) -> Result<Waited, DebugError> {
         let id = self.last_wait.fetch_add(1, Ordering::Relaxed);
         let (reply, mut answer) = oneshot::channel();
-        self.commands.send(command(id, reply)).await.map_err(|_| DebugError::ShuttingDown)?;
+        self.tell(command(id, reply)).await?;
         let early = tokio::select! {
             biased;
             answer = &mut answer => return answer.unwrap_or(Err(DebugError::ShuttingDown)),
@@ -342,7 +343,7 @@ impl Debugger {
             () = tokio::time::sleep(wait.timeout) => Early::TimedOut,
         };
         let ended = Command::EndWait { wait: id, early };
-        self.commands.send(ended).await.map_err(|_| DebugError::ShuttingDown)?;
+        self.tell(ended).await?;
         // The engine answers at once: as told, or with a stop that came first.
         let mut waited = answer.await.unwrap_or(Err(DebugError::ShuttingDown));
         if let Ok(Waited::TimedOut { session, waits_for_input, .. }) = &mut waited
@@ -366,9 +367,14 @@ impl Debugger {
         looked.unwrap_or(Err(DebugError::ShuttingDown))
     }
 
+    /// The engine logs what it does for a call as done for that.
+    async fn tell(&self, command: Command) -> Result<(), DebugError> {
+        self.commands.send((Span::current(), command)).await.map_err(|_| DebugError::ShuttingDown)
+    }
+
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, DebugError> {
         let (reply, answer) = oneshot::channel();
-        self.commands.send(command(reply)).await.map_err(|_| DebugError::ShuttingDown)?;
+        self.tell(command(reply)).await?;
         answer.await.map_err(|_| DebugError::ShuttingDown)
     }
 

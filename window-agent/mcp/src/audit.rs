@@ -70,6 +70,8 @@ pub(super) struct Audit {
     window: WindowId,
     tool: String,
     client: String,
+    /// What the logs call it.
+    call: Option<String>,
     session: String,
     touches: String,
     since: Instant,
@@ -82,7 +84,7 @@ impl Audit {
         window: &WindowId,
         definition: &Definition,
         arguments: Option<&Object>,
-        client: Option<&str>,
+        (client, call): (Option<&str>, Option<&str>),
     ) -> Option<Self> {
         let annotations = definition.tool.annotations.as_ref();
         if annotations.and_then(|annotations| annotations.read_only_hint) == Some(true) {
@@ -99,6 +101,7 @@ impl Audit {
             window: window.clone(),
             tool: definition.tool.name.to_string(),
             client: shortened(client.unwrap_or_default()),
+            call: call.map(str::to_owned),
             session: shortened(session.unwrap_or_default()),
             touches,
             since: Instant::now(),
@@ -132,10 +135,11 @@ impl Audit {
 
 impl Drop for Audit {
     fn drop(&mut self) {
-        let Self { window, tool, client, session, touches, since, outcome } = self;
+        let Self { window, tool, client, call, session, touches, since, outcome } = self;
+        let call = call.as_ref().map(tracing::field::display);
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let touches = touches.trim();
-        info!(target: AUDIT, parent: None, %tool, %window, %client, %session, %outcome, ms, %touches);
+        info!(target: AUDIT, parent: None, %tool, %window, call, %client, %session, %outcome, ms, %touches);
     }
 }
 
@@ -224,7 +228,8 @@ mod tests {
     #[test]
     fn tools_that_only_read_are_not_audited() {
         let window: WindowId = "w".parse().unwrap();
-        let audited = |tool: &str| Audit::begin(&window, CATALOGUE.find(tool).unwrap(), None, None).is_some();
+        let audited =
+            |tool: &str| Audit::begin(&window, CATALOGUE.find(tool).unwrap(), None, (None, None)).is_some();
         assert!(!audited("get_breakpoints") && !audited("lcp_get_outline"));
         assert!(audited("set_breakpoint") && audited("evaluate_expression") && audited("lcp_apply_edit"));
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_proto::edge::{
-    CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, LABEL_HEADER, NOTICE_HEADER, TREE_HEADER,
+    CALL_HEADER, CALLER_HEADER, CLIENT_HEADER, FOLDER_HEADER, LABEL_HEADER, NOTICE_HEADER, TREE_HEADER,
 };
 use baton_proto::percent;
 use futures_util::FutureExt;
@@ -56,7 +56,8 @@ impl Handler {
         let headers = context.extensions.get::<Parts>().map(|parts| &parts.headers);
         let header = |name: &str| headers.and_then(|headers| headers.get(name)?.to_str().ok());
         let client = header(CLIENT_HEADER);
-        let audit = Audit::begin(&self.window.id, definition, request.arguments.as_ref(), client);
+        let call = header(CALL_HEADER);
+        let audit = Audit::begin(&self.window.id, definition, request.arguments.as_ref(), (client, call));
         let text = |name: &str| header(name).and_then(percent::decode);
         let caller = Caller {
             id: header(CALLER_HEADER).map(str::to_owned),
@@ -70,7 +71,8 @@ impl Handler {
         }
         let told = Told { notice: text(NOTICE_HEADER), label: text(LABEL_HEADER) };
         let work = perform::call(&self.window, definition, request.arguments, caller, headers);
-        let span = info_span!("call", tool = %definition.tool.name, window = %self.window.id);
+        let call = call.map(tracing::field::display);
+        let span = info_span!("mcp", call, tool = %definition.tool.name, window = %self.window.id);
         let answer = tokio::select! {
             answer = shielded(&definition.tool.name, work.instrument(span)) => answer,
             never = tell_progress(definition, &context) => match never {},

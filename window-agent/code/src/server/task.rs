@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
-use tracing::{debug, info, warn};
+use tracing::{Span, debug, info, warn};
 
 use super::life::{Input, Life, Output};
 use super::log::log_lines;
@@ -59,6 +59,8 @@ struct Job {
     reply: oneshot::Sender<Result<Answered, ServerError>>,
     deadline: Instant,
     n_tries: u32,
+    /// The call that asks.
+    span: Span,
 }
 
 impl Job {
@@ -267,8 +269,8 @@ impl Task {
 
     async fn on_command(&mut self, command: Command) {
         match command {
-            Command::Ask { id, ask, deadline, reply } => {
-                self.on_ask(Job { id, ask, reply, deadline, n_tries: 0 }).await;
+            Command::Ask { id, ask, deadline, reply, span } => {
+                self.on_ask(Job { id, ask, reply, deadline, n_tries: 0, span }).await;
             }
             Command::Cancel { id } => self.on_cancel(id).await,
             Command::Changed { changes } => self.on_changed(&changes).await,
@@ -441,6 +443,8 @@ impl Task {
             let _ = job.reply.send(Ok(Answered { result: Value::Null, agreed: running.agreed.clone() }));
             return;
         }
+        let (server, method) = (&self.choice.spec.name, job.ask.method);
+        debug!(parent: &job.span, %server, method, "asks the server");
         let params = (job.ask.params)(&running.agreed);
         running.request(job.ask.method, params, Flight::Job(job)).await;
     }
