@@ -80,7 +80,8 @@ pub fn start(files: Option<(&Home, &'static str)>, filter: &str, stderr: Option<
     done
 }
 
-/// From now on this is told, in this form: in words of [`FILTER_VARIABLE`]; empty for what the process began with.
+/// From now on this is told, in this form: in words of [`FILTER_VARIABLE`], with [`LIFECYCLES`] of the parts that it does not
+/// name; empty for what the process began with.
 pub fn change(filter: &str, format: LogFormat) {
     IS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
     let Some(Changes { handle, began, asked }) = CHANGES.get() else { return };
@@ -90,8 +91,8 @@ pub fn change(filter: &str, format: LogFormat) {
     }
     let directives = match filter {
         "" => began.clone(),
-        // Whoever asks here reads what comes; messages are for who starts a process with their name.
-        filter => format!("{filter},{AUDIT}=info,{BODIES}=off"),
+        // Who names a part alone means that part, and messages are for who starts a process with their name.
+        filter => format!("{LIFECYCLES},{filter},{AUDIT}=info,{BODIES}=off"),
     };
     if let Ok(parsed) = EnvFilter::try_new(directives) {
         filter.clone_into(&mut asked);

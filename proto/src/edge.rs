@@ -32,8 +32,8 @@ pub const REFUSED_BUSY: &str = "busy";
 /// Header on a forwarded call: what the client calls itself, in printable ASCII; for the agent's log.
 pub const CLIENT_HEADER: &str = "baton-client";
 
-/// Header on a forwarded call: its ID in the logs, of the generation of the coordinator and a number; it says nothing to
-/// a client.
+/// Header on a forwarded call: its ID in the logs, the beginning of the coordinator's instance and a number; it says
+/// nothing to a client.
 pub const CALL_HEADER: &str = "baton-call";
 
 /// Header on a forwarded call: the same text for all calls of one client, as far as it can be told from the others:

@@ -24,7 +24,8 @@ fn all_lines(world: &World) -> Vec<String> {
 
 /// What is logged has changed, and both processes say so.
 fn set_level(world: &World, filter: &str) {
-    let n_changed = || all_lines(world).iter().filter(|line| line.contains("what is logged has changed")).count();
+    let n_changed =
+        || all_lines(world).iter().filter(|line| line.contains("what is logged has changed")).count();
     let before = n_changed();
     assert_eq!(world.baton_ok(&["log-level", filter]), filter);
     let changed = await_some(PATIENCE, || (n_changed() >= before + 2).then_some(()));
@@ -93,17 +94,23 @@ fn one_id_leads_from_a_call_to_what_was_done_for_it_in_either_form() {
     let first = call_of(&world, "evaluate_expression");
     has(
         &answered(&first),
-        &["passes a call on", "command=\"evaluate\"", "baton_audit: tool=evaluate_expression", "answered a call"],
+        &[
+            "passes a call on",
+            "command=\"evaluate\"",
+            "baton_audit: tool=evaluate_expression",
+            "answered a call",
+        ],
     );
 
     world.baton_ok(&["settings", "log_format", "json"]);
-    let is_json = || lines(&world, &["--agents", "-n", "1"]).pop().filter(|line| line.starts_with('{'));
+    let is_json = || lines(&world, &["--agents"]).pop().filter(|line| line.starts_with('{'));
     let in_json = await_some(PATIENCE, || {
         client.expect("success", "evaluate_expression", evaluate.clone());
         is_json()
     });
     assert!(in_json.is_some(), "{}", world.logs());
-    let audit: Value = serde_json::from_str(lines(&world, &["--audit"]).last().expect("a line")).expect("JSON");
+    let audit: Value =
+        serde_json::from_str(lines(&world, &["--audit"]).last().expect("a line")).expect("JSON");
     assert_eq!((&audit["pid"], &audit["target"]), (&json!(agent), &json!("baton_audit")));
     let second = audit["fields"]["call"].as_str().expect("the call");
     let found = answered(second);
@@ -114,8 +121,12 @@ fn one_id_leads_from_a_call_to_what_was_done_for_it_in_either_form() {
     let spans: Vec<Value> = spans.map(|line| line["spans"][0]["tool"].clone()).collect();
     assert!(spans.contains(&json!("evaluate_expression")), "{of_agent:#?}");
     let text = format!("Z {agent} ");
-    let is_of_agent = |line: &String| line.contains(&text) || line.starts_with(&format!("{{\"pid\":{agent},"));
-    assert!(of_agent.iter().all(is_of_agent) && of_agent.iter().any(|line| line.contains(&text)), "both forms");
+    let is_of_agent =
+        |line: &String| line.contains(&text) || line.starts_with(&format!("{{\"pid\":{agent},"));
+    assert!(
+        of_agent.iter().all(is_of_agent) && of_agent.iter().any(|line| line.contains(&text)),
+        "both forms"
+    );
     client.expect("success", "stop_debugging", json!({}));
     client.close();
 }

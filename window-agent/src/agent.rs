@@ -94,7 +94,7 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     // Waits end with their sessions, so that their answers can still leave.
     window.calls.close();
     let end = async {
-        tokio::join!(window.debugger.stop_all(), window.code.stop_all());
+        window.end_programs().await;
         window.calls.ended(END_TIMEOUT).await
     };
     let _ = tokio::time::timeout(END_TIMEOUT, end).await;

@@ -76,6 +76,8 @@ pub use windows_tools::{HandoverRequest, Handovers};
 
 /// Ended sessions that are remembered; an older one's id opens again, which harms nobody but its own client.
 const ENDED_MAX: usize = 4096;
+/// Of the id of a coordinator, what tells it from those before it in the logs.
+const INSTANCE_DIGITS: usize = 8;
 
 /// The edge; cheap to clone.
 #[derive(Clone)]
@@ -185,7 +187,9 @@ impl Edge {
     /// What the next call is called in the logs, of this coordinator and of the window.
     fn next_call_id(&self) -> String {
         let number = self.0.n_calls.fetch_add(1, Ordering::Relaxed) + 1;
-        format!("{}-{number}", self.0.roster.borrow().generation)
+        let instance =
+            self.0.roster.borrow().instance.0.get(..INSTANCE_DIGITS).unwrap_or_default().to_owned();
+        format!("{instance}-{number}")
     }
 
     /// Who answers once this coordinator was replaced.

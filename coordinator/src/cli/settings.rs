@@ -46,7 +46,7 @@ pub(crate) struct SettingsOptions {
 Parts of the coordinator: baton_edge, baton_election, baton_http, baton_daemon, baton_control, baton_link.
 Parts of a window: baton_agent_mcp, baton_agent_tools, baton_agent_debug, baton_agent_code, baton_window_agent.")]
 pub(crate) struct LogLevelOptions {
-    /// off, error, warn, info, debug, or trace, for all or by part (`info,baton_edge=debug`); `default` for what each
+    /// off, error, warn, info, debug, or trace, for all or for some parts (`baton_edge=debug`); `default` for what each
     /// process was started with
     filter: Option<String>,
 }

@@ -15,6 +15,12 @@ use crate::wire::{bodies, read};
 const MAX_TASKS: usize = 50;
 /// The name of the task that is the default one to build.
 const DEFAULT_BUILD: &str = "${defaultBuildTask}";
+/// Matchers of tasks in the background that VS Code knows by their names, and the line with which each is ready.
+const KNOWN_MATCHERS: [(&str, &str); 2] = [
+    (TSC_WATCH, r"(?:Compilation complete\.|Found \d+ errors?\.) Watching for file changes\."),
+    ("$esbuild-watch", r"\[watch\] build finished"),
+];
+const TSC_WATCH: &str = "$tsc-watch";
 /// The fields of a task that say what is run.
 const FIELDS: [&str; 8] = ["type", "command", "args", "options", "script", "path", "tsconfig", "option"];
 
@@ -42,6 +48,7 @@ bodies! { pub(crate),
         option: Option<String>,
         group: Group,
         is_background: bool,
+        problem_matcher: Value,
     }
 
     TaskOptions {
@@ -58,6 +65,24 @@ bodies! { pub(crate),
     Group {
         kind: String,
         is_default: bool,
+    }
+
+    /// What a task says of itself in what it prints.
+    ProblemMatcher {
+        /// Another one, of which this one changes something.
+        base: Option<String>,
+        background: Phases,
+        /// What `background` was called once.
+        watching: Phases,
+    }
+
+    /// The lines with which a round of work ends: a regular expression, or an object that holds it.
+    Phases {
+        ends_pattern: Value,
+    }
+
+    Pattern {
+        regexp: Option<String>,
     }
 
     /// A text that says how it is to be quoted.
@@ -105,6 +130,40 @@ pub struct Step {
     pub cwd: PathBuf,
     /// Added to the environment.
     pub env: Vec<(String, String)>,
+    /// Set for a task that goes on while a program is debugged.
+    pub background: Option<Background>,
+}
+
+/// A task that goes on while a program is debugged: it watches files, or serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Background {
+    /// A regular expression for the line with which it says that it is ready; `None` when it never does.
+    pub ready: Option<String>,
+}
+
+impl Background {
+    /// As the problem matcher of a task tells it.
+    fn of(matcher: &Value) -> Self {
+        Self { ready: ends_pattern(matcher) }
+    }
+}
+
+/// The first of several matchers that knows an end.
+fn ends_pattern(matcher: &Value) -> Option<String> {
+    match matcher {
+        Value::Array(all) => all.iter().find_map(ends_pattern),
+        Value::String(name) => {
+            KNOWN_MATCHERS.iter().find(|(known, _)| known == name).map(|(_, ends)| (*ends).to_owned())
+        }
+        _ => {
+            let ProblemMatcher { base, background, watching } = read(matcher);
+            let own = [background, watching].into_iter().find_map(|phases| match phases.ends_pattern {
+                Value::String(regexp) => Some(regexp),
+                pattern => read::<Pattern>(&pattern).regexp,
+            });
+            own.or_else(|| ends_pattern(&Value::String(base?)))
+        }
+    }
 }
 
 /// Why a task is not run.
@@ -127,12 +186,6 @@ pub enum TaskProblem {
     /// Too many depend on each other.
     #[error("it depends on more than {MAX_TASKS} tasks")]
     TooMany,
-    /// It never ends.
-    #[error("the task `{label}` runs in the background: start it yourself")]
-    Background {
-        /// Which.
-        label: String,
-    },
     /// An extension of VS Code runs it.
     #[error("the task `{label}` of type `{kind}` exists in VS Code only")]
     Foreign {
@@ -192,9 +245,6 @@ impl Order<'_> {
             None => {}
         }
         self.open.pop();
-        if Task::of(&task).is_background {
-            return Err(TaskProblem::Background { label });
-        }
         if let Some(options) = self.options.filter(|_| !task.contains_key("options")) {
             task.insert("options".to_owned(), Value::Object(options.clone()));
         }
@@ -271,6 +321,8 @@ pub fn step(
 ) -> Result<Option<Step>, TaskProblem> {
     let label = label_of(written);
     let task = Task::of(resolved);
+    let Task { is_background, problem_matcher, .. } = Task::of(written);
+    let mut background = is_background.then(|| Background::of(&problem_matcher));
     let mut cwd = inside(around.folder, task.options.cwd.as_deref());
     let kind = task.kind.as_deref().unwrap_or("process");
     let no_command = || TaskProblem::NoCommand { label: label.clone() };
@@ -290,15 +342,19 @@ pub fn step(
             let command = task.command.as_str().ok_or_else(no_command)?.to_owned();
             ("cargo".to_owned(), [command].into_iter().chain(task.words().map(|(word, _)| word)).collect())
         }
-        "typescript" if task.option.as_deref() == Some("watch") => {
-            return Err(TaskProblem::Background { label });
+        "typescript" => {
+            let (program, mut args) = typescript(task.tsconfig.as_deref().ok_or_else(no_command)?, around);
+            if task.option.as_deref() == Some("watch") {
+                args.push("--watch".to_owned());
+                background = Some(Background::of(&TSC_WATCH.into()));
+            }
+            (program, args)
         }
-        "typescript" => typescript(task.tsconfig.as_deref().ok_or_else(no_command)?, around),
         _ => return Err(TaskProblem::Foreign { label, kind: kind.to_owned() }),
     };
     let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let env = task.options.env.into_iter().map(|(name, value)| (name, text(value))).collect();
-    Ok(Some(Step { label, program, args, cwd, env }))
+    Ok(Some(Step { label, program, args, cwd, env, background }))
 }
 
 fn inside(folder: &Path, path: Option<&str>) -> PathBuf {
@@ -400,7 +456,10 @@ mod tests {
             {"label": "line", "type": "shell", "command": "echo a && echo b"},
             {"label": "all", "dependsOn": ["build", "generate", "npm: test"]},
             {"type": "npm", "script": "test"},
-            {"label": "watch", "type": "npm", "script": "watch", "isBackground": true},
+            {"label": "watch", "type": "npm", "script": "watch", "isBackground": true, "problemMatcher": ["$eslint-stylish", "$tsc-watch"]},
+            {"label": "serve", "type": "shell", "command": "s", "isBackground": true, "problemMatcher": {"pattern": {"regexp": "x"},
+             "background": {"activeOnStart": true, "beginsPattern": "^b", "endsPattern": {"regexp": "^e"}}}},
+            {"label": "silent", "type": "shell", "command": "s", "isBackground": true, "problemMatcher": []},
             {"label": "a", "type": "shell", "command": "a", "dependsOn": "b"},
             {"label": "b", "type": "shell", "command": "b", "dependsOn": ["a"]},
             {"label": "gulp", "type": "gulp", "task": "x"},
@@ -421,14 +480,11 @@ mod tests {
             Err(problem) => problem.to_string(),
             Ok(tasks) => {
                 let line = |task: &Object| match step(task, &fields(task), &around) {
-                    Ok(Some(step)) => format!(
-                        "{}: {} {:?} in {} {:?}",
-                        step.label,
-                        step.program,
-                        step.args,
-                        step.cwd.display(),
-                        step.env
-                    ),
+                    Ok(Some(Step { label, program, args, cwd, env, background })) => {
+                        let ready = background.map(|Background { ready }| format!(", ready at {ready:?}"));
+                        let (cwd, ready) = (cwd.display(), ready.unwrap_or_default());
+                        format!("{label}: {program} {args:?} in {cwd} {env:?}{ready}")
+                    }
                     Ok(None) => "nothing of its own".to_owned(),
                     Err(problem) => problem.to_string(),
                 };
@@ -488,18 +544,41 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_run_is_told() {
+    fn a_task_in_the_background_says_when_it_is_ready() {
         for (wish, expected) in [
-            (json!("watch"), expect!["the task `watch` runs in the background: start it yourself"]),
+            (
+                json!("watch"),
+                expect![[
+                    r#"watch: npm ["run", "watch"] in /w [("ALL", "1")], ready at Some("(?:Compilation complete\\.|Found \\d+ errors?\\.) Watching for file changes\\.")"#
+                ]],
+            ),
             (
                 json!("tsc: watch - tsconfig.json"),
-                expect!["the task `tsc: watch - tsconfig.json` runs in the background: start it yourself"],
+                expect![[
+                    r#"tsc: watch - tsconfig.json: tsc ["-p", "tsconfig.json", "--watch"] in /w [("ALL", "1")], ready at Some("(?:Compilation complete\\.|Found \\d+ errors?\\.) Watching for file changes\\.")"#
+                ]],
             ),
+            (
+                json!("serve"),
+                expect![[r#"serve: /bin/sh ["-c", "s"] in /w [("ALL", "1")], ready at Some("^e")"#]],
+            ),
+            (
+                json!("silent"),
+                expect![[r#"silent: /bin/sh ["-c", "s"] in /w [("ALL", "1")], ready at None"#]],
+            ),
+        ] {
+            check(wish, expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_told() {
+        for (wish, expected) in [
             (json!("gulp"), expect!["the task `gulp` of type `gulp` exists in VS Code only"]),
             (
                 json!("biuld"),
                 expect![
-                    "tasks.json has no task `biuld`; it has build, generate, line, all, npm: test, watch, a, b, gulp, rust, own, other"
+                    "tasks.json has no task `biuld`; it has build, generate, line, all, npm: test, watch, serve, silent, a, b, gulp, rust, own, other"
                 ],
             ),
             (

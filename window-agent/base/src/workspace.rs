@@ -91,6 +91,8 @@ pub struct Prepared {
     pub steps: Vec<Step>,
     /// Whether it is started even if one of these fails.
     pub goes_on: bool,
+    /// What is run once it has ended.
+    pub after: Vec<Step>,
 }
 
 /// A configuration or compound as it is written.
@@ -111,6 +113,8 @@ pub struct Compound {
     pub parts: Vec<String>,
     /// What is run before the first, and is worth knowing.
     pub before: Prepared,
+    /// Whether all end when a client ends one.
+    pub stops_all: bool,
 }
 
 impl Workspace {
@@ -451,11 +455,9 @@ impl Workspace {
             }
             let task = compound.get("preLaunchTask").cloned().unwrap_or_default();
             let only_task = Object::from_iter([("preLaunchTask".to_owned(), task)]);
-            let mut before = workspace.prepare(&all.folders[*folder_idx], only_task, file.as_deref())?;
-            if compound.get("stopAll").and_then(Value::as_bool) == Some(true) {
-                before.notes.push("stopAll: when one ends, the others run on; terminate each.".to_owned());
-            }
-            Ok(Some(Compound { parts: launch_config::parts_of(compound), before }))
+            let before = workspace.prepare(&all.folders[*folder_idx], only_task, file.as_deref())?;
+            let stops_all = compound.get("stopAll").and_then(Value::as_bool) == Some(true);
+            Ok(Some(Compound { parts: launch_config::parts_of(compound), before, stops_all }))
         })
         .await
     }
@@ -528,21 +530,19 @@ impl Workspace {
         };
         let mut raw = launch_config::for_platform(raw, std::env::consts::OS);
         let mut notes = Vec::new();
-        if let Some(task) = raw.remove("postDebugTask") {
-            notes.push(format!("postDebugTask {task} will not be run: a window without an editor cannot."));
-        }
-        let steps = match raw.remove("preLaunchTask").filter(|task| !task.is_null()) {
+        let mut steps = |name: &str, was: &str| match raw.remove(name).filter(|task| !task.is_null()) {
             Some(task) => steps_of(&task, &variables).unwrap_or_else(|why| {
-                notes.push(format!("preLaunchTask {task} was not run: {why}."));
+                notes.push(format!("{name} {task} {was} run: {why}."));
                 Vec::new()
             }),
             None => Vec::new(),
         };
+        let (steps, after) = (steps("preLaunchTask", "was not"), steps("postDebugTask", "will not be"));
         let mut configuration =
             launch_config::variables::resolve(&raw, &variables).map_err(variable_error)?;
         merge_env_file(&mut configuration, folder, &environment, &mut notes)?;
         let goes_on = dotted(&settings, "debug.onTaskErrors") == Some("debugAnyway".into());
-        Ok(Prepared { configuration, notes, steps, goes_on })
+        Ok(Prepared { configuration, notes, steps, goes_on, after })
     }
 }
 

@@ -193,11 +193,12 @@ async fn start_debugging(window: &Window, arguments: Object, caller: Caller) -> 
     let arguments: schemas::Start = typed(arguments)?;
     let name = &arguments.configuration_name;
     let tasks = Some(wait(arguments.timeout, caller.cancelled.clone()));
-    let (start, notes) =
+    let programs::Configured { start, notes, after } =
         programs::configured(window, name, arguments.file.as_deref(), tasks, &Answers::default()).await?;
     let start = Start { no_debug: arguments.no_debug.unwrap_or(false), owner: caller.id, ..start };
     let waited =
         window.debugger.start(start, wait(arguments.timeout, caller.cancelled)).await.map_err(fault::told)?;
+    window.run_after(waited.session(), after);
     let mut answer = about(window, waited, Waiting::Start).await;
     results::insert_notes(&mut answer, notes);
     Ok(answer)
@@ -326,7 +327,7 @@ async fn evaluate_expression(window: &Window, arguments: Object) -> Result<Objec
 async fn stop_debugging(window: &Window, arguments: Object, caller: Caller) -> Result<Object, Fault> {
     let arguments: schemas::Stop = typed(arguments)?;
     let session = arguments.session_id.map(SessionId).or(caller.session);
-    let stopped = window.debugger.stop(session.as_ref()).await.map_err(fault::told)?;
+    let stopped = window.stop(session.as_ref()).await.map_err(fault::told)?.session;
     let mut answer = success();
     answer.insert("message".to_owned(), "The request to stop the debug session was sent.".into());
     answer.insert("session_id".to_owned(), stopped.0.into());

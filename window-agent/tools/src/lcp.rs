@@ -176,7 +176,7 @@ impl Call<'_> {
         let session = self.session(&arguments.session_id)?;
         let debugger = &self.window.debugger;
         let is_attached = debugger.status(Some(&session)).await.is_ok_and(|status| status.is_attached);
-        debugger.stop(Some(&session)).await.map_err(results::fault)?;
+        self.window.stop(Some(&session)).await.map_err(results::fault)?;
         let message = if is_attached {
             "Debug session stopped; the program keeps running"
         } else {

@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use crate::caller::Caller;
 use crate::outside;
-use crate::tasks;
 use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config;
 use baton_agent_base::launch_config::inputs::Answers;
 use baton_agent_base::object::Object;
 use baton_agent_base::paths::Given;
-use baton_agent_base::workspace::Prepared;
+use baton_agent_base::tasks::Step;
+use baton_agent_base::workspace::{Compound, Prepared};
 use baton_agent_debug::Wait;
 use baton_agent_debug::types::triggers::TriggerBreakpoint;
 use baton_agent_debug::types::{Breakpoint, Phase, SessionId, Start};
@@ -124,7 +124,16 @@ pub(super) async fn added(window: &Window, fields: Option<&Object>) -> Result<Ob
     Ok(fields)
 }
 
-/// What a configuration of launch.json starts, and notes about it. `file` stands for the file that is open in an editor.
+/// What a configuration of launch.json starts.
+pub(super) struct Configured {
+    pub(super) start: Start,
+    /// What is worth knowing about it.
+    pub(super) notes: Vec<String>,
+    /// What is run once its session has ended.
+    pub(super) after: Vec<Step>,
+}
+
+/// What a configuration of launch.json starts. `file` stands for the file that is open in an editor.
 /// Its tasks are run within `tasks`, or not at all; an editor runs them itself. Nobody is asked for what is not among
 /// `answers`.
 pub(super) async fn configured(
@@ -133,34 +142,35 @@ pub(super) async fn configured(
     file: Option<&str>,
     tasks: Option<Wait>,
     answers: &Answers,
-) -> Result<(Start, Vec<String>), Fault> {
+) -> Result<Configured, Fault> {
     let file = match file {
         Some(file) => Some(outside::file(window, file).await?),
         None => None,
     };
     // An editor completes a configuration itself, but it has no say in which file an AI client means.
     let mut left_to_editor = window.debugger.has_editor() && file.is_none();
-    let (folder, configuration, notes) = if left_to_editor {
+    let (folder, configuration, notes, after) = if left_to_editor {
         let written = window.workspace().written_configuration(name, answers).await?;
         left_to_editor = !written.is_changed;
-        (Some(written.folder), written.configuration, Vec::new())
+        (Some(written.folder), written.configuration, Vec::new(), Vec::new())
     } else {
         let mut prepared = window.workspace().configuration(name, file, answers).await?;
-        run_tasks(&mut prepared, tasks).await?;
-        (None, prepared.configuration, prepared.notes)
+        run_tasks(window, &mut prepared, tasks).await?;
+        (None, prepared.configuration, prepared.notes, prepared.after)
     };
     let name = launch_config::name_of(&configuration).unwrap_or(name).to_owned();
-    Ok((Start { configuration, name, folder, left_to_editor, ..Start::default() }, notes))
+    let start = Start { configuration, name, folder, left_to_editor, ..Start::default() };
+    Ok(Configured { start, notes, after })
 }
 
-/// The parts of a compound of launch.json, and notes about it; `None` when it is none. Its task is run; an editor starts
-/// compounds itself.
+/// The compound of launch.json of that name; `None` when there is none. Its task has been run; an editor starts compounds
+/// itself.
 pub(super) async fn compound(
     window: &Window,
     name: &str,
     file: Option<&str>,
     tasks: Option<Wait>,
-) -> Result<Option<(Vec<String>, Vec<String>)>, Fault> {
+) -> Result<Option<Compound>, Fault> {
     if window.debugger.has_editor() {
         return Ok(None);
     }
@@ -169,16 +179,16 @@ pub(super) async fn compound(
         None => None,
     };
     let Some(mut compound) = window.workspace().compound(name, file).await? else { return Ok(None) };
-    run_tasks(&mut compound.before, tasks).await?;
-    Ok(Some((compound.parts, compound.before.notes)))
+    run_tasks(window, &mut compound.before, tasks).await?;
+    Ok(Some(compound))
 }
 
 /// Runs what is to be run before, when there is `wait` for it.
-async fn run_tasks(prepared: &mut Prepared, wait: Option<Wait>) -> Result<(), Fault> {
+async fn run_tasks(window: &Window, prepared: &mut Prepared, wait: Option<Wait>) -> Result<(), Fault> {
     let Some(wait) = wait else { return Ok(()) };
-    match tasks::run(&prepared.steps, wait).await {
+    match window.tasks.run(&prepared.steps, wait).await {
         Err(fault) if prepared.goes_on => prepared.notes.push(fault.message),
-        ran => ran?,
+        ran => prepared.notes.extend(ran?),
     }
     Ok(())
 }

@@ -133,7 +133,7 @@ impl Call<'_> {
     }
 
     async fn stop(&self) -> Result<Told, Fault> {
-        self.window.debugger.stop(self.session()).await.map_err(results::fault)?;
+        self.window.stop(self.session()).await.map_err(results::fault)?;
         Ok(told(json!({"status": "terminated"})))
     }
 

@@ -16,14 +16,18 @@ use crate::calls::Calls;
 use crate::claims::Claims;
 use crate::fence::{Fence, Refusal};
 use crate::guests::Guests;
+use crate::tasks::Tasks;
 use baton_agent_base::launch_config::LaunchFile;
 use baton_agent_base::object::Object;
 use baton_agent_base::paths;
+use baton_agent_base::tasks::Step;
 use baton_agent_base::trees::{Trees, Whose};
 use baton_agent_base::workspace::{Stand, Workspace};
 use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::Places;
 use baton_agent_debug::Debugger;
+use baton_agent_debug::error::DebugError;
+use baton_agent_debug::types::SessionId;
 
 tokio::task_local! {
     /// Where the client of the call that runs stands. Every tool that takes a path needs it, and none does anything with
@@ -40,6 +44,15 @@ pub struct Owner {
     pub url: String,
     /// Whether the argument `window` reaches it from everywhere.
     pub is_routed: bool,
+}
+
+/// What was ended.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    /// What was meant.
+    pub(crate) session: SessionId,
+    /// The others of its compound.
+    pub(crate) with_it: Vec<SessionId>,
 }
 
 /// The window of this agent.
@@ -59,6 +72,9 @@ pub struct Window {
     pub claims: Claims,
     /// Which clients have called.
     pub guests: Guests,
+    pub(crate) tasks: Tasks,
+    /// Sessions that end together.
+    bound: Mutex<Vec<Vec<SessionId>>>,
     name: Mutex<String>,
     workspace: Mutex<Workspace>,
     auto_start: AtomicBool,
@@ -85,6 +101,8 @@ impl Window {
             name: Mutex::new(to_name(&name, id.as_str())),
             id,
             kind,
+            tasks: Tasks::new(debugger.prefix()),
+            bound: Mutex::default(),
             debugger,
             code: CodeIndex::new(Places::from_env()),
             calls: Calls::default(),
@@ -156,6 +174,52 @@ impl Window {
         *self.toolsets.lock().unwrap_or_else(PoisonError::into_inner) = settings.toolsets.clone();
         self.redacts.store(settings.redact, Ordering::Relaxed);
         self.code.allow_protected(settings.allow_protected);
+    }
+
+    /// Ends a session, and those that it is bound to.
+    pub(crate) async fn stop(&self, session: Option<&SessionId>) -> Result<Stopped, DebugError> {
+        let session = self.debugger.stop(session).await?;
+        let mut with_it = Vec::new();
+        for other in self.unbind(&session) {
+            // One that has ended by itself is no problem.
+            if self.debugger.stop(Some(&other)).await.is_ok() {
+                with_it.push(other);
+            }
+        }
+        Ok(Stopped { session, with_it })
+    }
+
+    /// When a client ends one of these, all end.
+    pub(crate) fn bind(&self, sessions: Vec<SessionId>) {
+        let running = self.debugger.sessions();
+        let is_running = |session: &SessionId| running.iter().any(|known| known.id == *session);
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        bound.retain(|together| together.iter().any(is_running));
+        bound.push(sessions);
+    }
+
+    /// The others, which are bound no longer.
+    fn unbind(&self, session: &SessionId) -> Vec<SessionId> {
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = bound.iter().position(|together| together.contains(session)) else {
+            return Vec::new();
+        };
+        let mut together = bound.swap_remove(at);
+        together.retain(|other| other != session);
+        together
+    }
+
+    /// Runs these once the session has ended.
+    pub(crate) fn run_after(&self, session: &SessionId, steps: Vec<Step>) {
+        if !steps.is_empty() {
+            self.tasks.after(session.clone(), self.debugger.watch_sessions(), steps);
+        }
+    }
+
+    /// Ends what runs for clients: debug sessions with the tasks that follow them, language servers, tasks in the background.
+    pub async fn end_programs(&self) {
+        tokio::join!(self.debugger.stop_all(), self.code.stop_all());
+        self.tasks.end().await;
     }
 
     /// Whether values that look like secrets are hidden.

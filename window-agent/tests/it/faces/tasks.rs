@@ -91,12 +91,120 @@ async fn a_task_that_does_not_end_is_ended() {
 async fn a_task_that_only_an_editor_runs_is_told_and_left_out() {
     let desk = desk(build()).await;
     desk.debug("launch", json!({ "configuration": "Run" })).await;
-    let watch = json!([{ "label": "build", "type": "npm", "script": "watch", "isBackground": true }]);
-    std::fs::write(desk.path(".vscode/tasks.json"), json!({ "tasks": watch }).to_string()).unwrap();
+    let gulp = json!([{ "label": "build", "type": "gulp", "task": "x" }]);
+    std::fs::write(desk.path(".vscode/tasks.json"), json!({ "tasks": gulp }).to_string()).unwrap();
     let ran = desk.debug("launch", json!({ "configuration": "Run" })).await;
-    let why =
-        "preLaunchTask \"build\" was not run: the task `build` runs in the background: start it yourself.";
+    let why = "preLaunchTask \"build\" was not run: the task `build` of type `gulp` exists in VS Code only.";
     assert!(ran.text.contains("built by the task") && ran.text.contains(why), "{}", ran.text);
+}
+
+/// What builds the program, then runs `then`, as a task in the background.
+fn watcher(then: &str) -> Value {
+    let command = format!(
+        "echo $$ >>pids; mkdir -p 'out dir'; cc -g -o 'out dir/main' main.c; printf '\\033[32mbuilt\\033[0m; watching\\n'; {then}"
+    );
+    json!([{ "label": "build", "type": "shell", "command": command, "isBackground": true,
+        "problemMatcher": { "pattern": { "regexp": "^never$" }, "background": {
+            "activeOnStart": true, "beginsPattern": "^begins", "endsPattern": "^built; watching$" } } }])
+}
+
+/// Ids of the processes that the task was.
+fn pids(desk: &Desk) -> Vec<u32> {
+    let text = std::fs::read_to_string(desk.path("pids")).unwrap();
+    text.lines().map(|line| line.parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_task_in_the_background_is_waited_for_until_it_is_ready_and_ends_with_the_window() {
+    // Whoever reads its standard input finds no end of it.
+    let desk = desk(watcher("exec cat")).await;
+    let ran = desk.debug("launch", json!({ "configuration": "Run" })).await;
+    let told = "The task `build` runs in the background, until this window is closed.";
+    assert!(ran.text.contains("built by the task") && ran.text.contains(told), "{}", ran.text);
+    let again = desk.debug("launch", json!({ "configuration": "Run" })).await;
+    assert!(again.text.contains("built by the task") && !again.text.contains(told), "{}", again.text);
+    let [pid] = pids(&desk)[..] else { panic!("it was started once: {:?}", pids(&desk)) };
+    assert!(is_there(pid), "it goes on");
+    desk.agent.window.end_programs().await;
+    let gone = async {
+        while is_there(pid) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), gone).await.expect("it is ended");
+}
+
+/// Whether a process runs; one that nobody has asked how it ended does not.
+fn is_there(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+#[tokio::test]
+async fn a_task_in_the_background_that_is_late_or_ends_is_told() {
+    let desk = desk(watcher("exit 3")).await;
+    let tasks = desk.path(".vscode/tasks.json");
+    let text = std::fs::read_to_string(&tasks).unwrap();
+    std::fs::write(&tasks, text.replace("^built; watching$", "^never$")).unwrap();
+    let refused = desk.debug_refused("launch", json!({ "configuration": "Run" })).await;
+    for part in ["The task `build` exited with code 3.", "built", "preLaunchTask"] {
+        assert!(refused.text.contains(part), "{part}: {}", refused.text);
+    }
+    std::fs::write(&tasks, text.replace("^built; watching$", "^never$").replace("exit 3", "exec cat"))
+        .unwrap();
+    let refused = desk.debug_refused("launch", json!({ "configuration": "Run", "timeout": 5 })).await;
+    let late = "The task `build` is not ready after 5 s; it goes on, and the next start waits for it.";
+    assert!(refused.text.contains(late), "{}", refused.text);
+    assert_eq!(pids(&desk).len(), 2);
+    // The work is done, and nothing is left of it.
+    std::fs::write(&tasks, text.replace("^built; watching$", "^never$").replace("exit 3", "exit 0")).unwrap();
+    let ran = desk.debug("launch", json!({ "configuration": "Run" })).await;
+    assert!(ran.text.contains("built by the task") && !ran.text.contains("background"), "{}", ran.text);
+    std::fs::write(&tasks, text.replace("^built; watching$", "(?=built)").replace("exit 3", "exec cat; :"))
+        .unwrap();
+    let ran = desk.debug("launch", json!({ "configuration": "Run" })).await;
+    assert!(ran.text.contains("its `endsPattern` cannot be read, so it was not waited for."), "{}", ran.text);
+}
+
+#[tokio::test]
+async fn the_typescript_compiler_watches_in_the_background() {
+    let desk = Desk::open().await;
+    let tsc = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../.cache/servers/typescript/node_modules/.bin/tsc");
+    for folder in [".vscode", "node_modules/.bin", "src"] {
+        std::fs::create_dir_all(desk.path(folder)).unwrap();
+    }
+    std::os::unix::fs::symlink(std::fs::canonicalize(tsc).unwrap(), desk.path("node_modules/.bin/tsc"))
+        .unwrap();
+    let project = json!({ "compilerOptions": { "outDir": "out", "rootDir": "src" }, "include": ["src"] });
+    std::fs::write(desk.path("tsconfig.json"), project.to_string()).unwrap();
+    std::fs::write(desk.path("src/main.ts"), "const name: string = 'Ada';\nconsole.log(name);\n").unwrap();
+    std::fs::write(desk.path("show.py"), "print(open('out/main.js').read())\n").unwrap();
+    let launch = json!({ "configurations": [{ "name": "Run", "type": "debugpy", "request": "launch",
+        "program": "${workspaceFolder}/show.py", "cwd": "${workspaceFolder}",
+        "preLaunchTask": "tsc: watch - tsconfig.json" }] });
+    std::fs::write(desk.path(".vscode/launch.json"), launch.to_string()).unwrap();
+    let ran = desk.debug("launch", json!({ "configuration": "Run" })).await;
+    assert!(ran.text.contains("'Ada'") && !ran.text.contains(": string"), "{}", ran.text);
+    assert!(ran.text.contains("runs in the background, until this window is closed."), "{}", ran.text);
+}
+
+#[tokio::test]
+async fn a_task_is_run_once_the_session_has_ended() {
+    let mut tasks = build();
+    let after = json!({ "label": "after", "type": "shell", "command": "cp main.c 'the end'" });
+    tasks.as_array_mut().unwrap().push(after);
+    let desk = desk(tasks).await;
+    let launch = std::fs::read_to_string(desk.path(".vscode/launch.json")).unwrap();
+    let with_after = launch.replace("\"preLaunchTask\"", "\"postDebugTask\":\"after\",\"preLaunchTask\"");
+    std::fs::write(desk.path(".vscode/launch.json"), with_after).unwrap();
+    desk.debug("set_breakpoint", json!({ "file": "main.c", "line": 4 })).await;
+    let stopped = desk.debug("launch", json!({ "configuration": "Run" })).await;
+    assert!(stopped.text.contains("main.c:4") && !stopped.text.contains("postDebugTask"), "{}", stopped.text);
+    assert!(!std::path::Path::new(&desk.path("the end")).exists(), "not yet");
+    desk.debug("terminate", json!({})).await;
+    desk.agent.window.end_programs().await;
+    assert_eq!(std::fs::read_to_string(desk.path("the end")).unwrap(), READY);
 }
 
 /// A server and what asks it, which are started together.
@@ -137,6 +245,29 @@ async fn a_compound_starts_its_parts() {
     let heard =
         desk.debug_until("output", json!({ "session": server }), |said| said.text.contains("heard Ada"));
     heard.await;
+}
+
+#[tokio::test]
+async fn a_compound_that_says_so_ends_with_the_first_that_is_terminated() {
+    let desk = pair().await;
+    let launch = std::fs::read_to_string(desk.path(".vscode/launch.json")).unwrap();
+    let names = "\"name\":\"Both\"";
+    assert!(launch.contains(names), "{launch}");
+    for (stops_all, n_running) in [(false, 1), (true, 0)] {
+        let with = launch.replace(names, &format!("{names},\"stopAll\":{stops_all}"));
+        std::fs::write(desk.path(".vscode/launch.json"), with).unwrap();
+        desk.debug("set_breakpoint", json!({ "file": "client.py", "line": 5 })).await;
+        let started = desk.debug("launch", json!({ "configuration": "Both" })).await;
+        assert!(started.text.contains("client.py:5"), "{}", started.text);
+        let ended = desk.debug("terminate", json!({})).await;
+        assert_eq!(ended.text.contains("Terminated with all of its compound ("), stops_all, "{}", ended.text);
+        let sessions = desk.debug("sessions", json!({})).await;
+        let n_left = sessions.text.matches("running").count();
+        assert_eq!(n_left, n_running, "{}", sessions.text);
+        if n_left > 0 {
+            desk.debug("terminate", json!({})).await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 
 use super::arguments::given;
 use super::{Call, Reply, details, fault, text};
-use crate::programs;
+use crate::programs::{self, Configured};
+use crate::window::Stopped;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config::inputs::Answers;
 use baton_agent_base::object::Object;
 use baton_agent_base::wire::{bodies, read};
+use baton_agent_base::workspace::Compound;
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Attach, Launch, Wish};
 use baton_agent_debug::error::DebugError;
@@ -108,7 +110,10 @@ impl Call<'_> {
         let tasks = || has_tasks.then(|| self.wait());
         let compound = programs::compound(self.window, name, file.as_deref(), tasks()).await;
         let compound = compound.map_err(with_advice)?;
-        let (parts, mut notes) = compound.unwrap_or_else(|| (vec![name.to_owned()], Vec::new()));
+        let (parts, mut notes, stops_all) = match compound {
+            Some(Compound { parts, before, stops_all }) => (parts, before.notes, stops_all),
+            None => (vec![name.to_owned()], Vec::new(), false),
+        };
         if parts.len() > 1 && self.arguments.stdin.is_some() {
             return Err(for_one(name, parts.len()));
         }
@@ -119,13 +124,17 @@ impl Call<'_> {
             let started = async {
                 let configured =
                     programs::configured(self.window, part, file.as_deref(), tasks(), &answers).await;
-                let (mut start, more) = configured.map_err(with_advice)?;
+                let Configured { mut start, notes: more, after } = configured.map_err(with_advice)?;
                 // What an editor starts by its name alone is as it is written.
                 let is_compound = start.configuration.contains_key("configurations");
                 start.left_to_editor &= added.is_empty() || is_compound;
                 start.configuration.extend(added.clone());
                 notes.extend(more);
-                self.begin(start, first).await
+                let reply = self.begin(start, first).await?;
+                if let Some(session) = &reply.session {
+                    self.window.run_after(session, after);
+                }
+                Ok(reply)
             };
             match started.await {
                 Ok(reply) => begun.push(reply),
@@ -137,6 +146,9 @@ impl Call<'_> {
                     return Err(fault);
                 }
             }
+        }
+        if stops_all {
+            self.window.bind(begun.iter().filter_map(|reply| reply.session.clone()).collect());
         }
         let texts: Vec<&str> = begun.iter().map(|reply| reply.text.as_str()).collect();
         let text = texts.into_iter().chain(notes.iter().map(String::as_str)).collect::<Vec<_>>().join("\n");
@@ -243,9 +255,16 @@ impl Call<'_> {
             Err(error) => return Err(self.fault(error)),
         };
         // Errors of the adapter do not matter any more: the engine ends the session in any case.
-        let stopped = debugger.stop(Some(&status.id)).await;
+        let stopped = self.window.stop(Some(&status.id)).await;
         let status = debugger.status(Some(&status.id)).await.unwrap_or(status);
-        let note = stopped.err().map(|error| format!(" ({error})")).unwrap_or_default();
+        let note = match stopped {
+            Ok(Stopped { with_it, .. }) if with_it.is_empty() => String::new(),
+            Ok(Stopped { with_it, .. }) => {
+                let others: Vec<&str> = with_it.iter().map(|session| session.0.as_str()).collect();
+                format!(" with all of its compound ({})", others.join(", "))
+            }
+            Err(error) => format!(" ({error})"),
+        };
         let program = status.pid.map_or("the program".to_owned(), |pid| format!("process {pid}"));
         let what = if status.is_attached {
             format!("Detached from {program}; it keeps running")
