@@ -92,7 +92,7 @@ pub fn change(filter: &str, format: LogFormat) {
     let directives = match filter {
         "" => began.clone(),
         // Who names a part alone means that part, and messages are for who starts a process with their name.
-        filter => format!("{LIFECYCLES},{filter},{AUDIT}=info,{BODIES}=off"),
+        filter => format!("{LIFECYCLES},{},{AUDIT}=info,{BODIES}=off", without_blanks(filter)),
     };
     if let Ok(parsed) = EnvFilter::try_new(directives) {
         filter.clone_into(&mut asked);
@@ -125,7 +125,12 @@ pub fn check(filter: &str) -> Result<(), String> {
             ));
         }
     }
-    EnvFilter::try_new(filter).map(drop).map_err(|error| error.to_string())
+    EnvFilter::try_new(without_blanks(filter)).map(drop).map_err(|error| error.to_string())
+}
+
+/// People write lists with blanks; those in the fields of spans count.
+fn without_blanks(filter: &str) -> String {
+    if filter.contains('[') { filter.to_owned() } else { filter.replace(' ', "") }
 }
 
 /// One file for both forms.
