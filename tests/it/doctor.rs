@@ -50,6 +50,15 @@ fn all_is_well_and_each_trouble_is_named() {
     assert!(code == 0 && troubles.is_empty(), "{found:#?}");
     assert!(found.iter().filter(|finding| finding["check"] == "client").count() == 3, "{found:#?}");
 
+    for check in ["debug adapter", "language server"] {
+        let names = found.iter().find(|finding| finding["check"] == check).expect("a window has no editor");
+        assert!(names["message"].as_str().is_some_and(|names| !names.is_empty()), "{names}");
+    }
+    world.baton_ok(&["log-level", "debug"]);
+    let (_, found) = examine(&world);
+    assert_eq!(trouble(&found, "coordinator").expect("it is loud").1, "everybody logs at `debug`");
+    world.baton_ok(&["log-level", "default"]);
+
     let before = world.token();
     world.baton_ok(&["token", "--rotate"]);
     let (code, found) = examine(&world);
@@ -58,7 +67,7 @@ fn all_is_well_and_each_trouble_is_named() {
     assert_eq!(message, "claude-code has a token that is no longer valid");
     assert_eq!(hint, "run `baton config claude-code --write`");
     let printed = world.baton(&["doctor"]);
-    assert!(printed.out.contains("error    client       codex has a token"), "{}", printed.out);
+    assert!(printed.out.contains("error    client          codex has a token"), "{}", printed.out);
     for token in [&before, &world.token()] {
         assert!(
             !printed.out.contains(token.as_str()) && !printed.err.contains(token.as_str()),

@@ -2,12 +2,17 @@
 
 use std::ffi::OsString;
 use std::process::Stdio;
+use std::time::Duration;
 
 use clap::Args;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::outcome::{Done, Failed, exit};
 use super::window::agent_program;
+
+/// How long the agent's program may take to look at what is installed.
+const LIST_LIMIT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
@@ -34,5 +39,18 @@ pub(super) async fn run(verb: &str, options: AdaptersOptions) -> Done {
         // What went wrong is printed already. clap's own code for a senseless command line is 2.
         Some(2) => Err(Failed::silently(exit::USAGE)),
         code => Err(Failed::silently(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED))),
+    }
+}
+
+/// What the agent's program lists.
+pub(super) async fn listed(verb: &str) -> Value {
+    let Ok(program) = agent_program() else { return json!({ "error": "there is no baton-agent" }) };
+    let mut command = Command::new(&program);
+    command.args([verb, "list", "--json"]).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    match tokio::time::timeout(LIST_LIMIT, command.output()).await {
+        Ok(Ok(output)) => serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| json!({ "error": format!("it ended with {}", output.status) })),
+        Ok(Err(error)) => json!({ "error": format!("cannot run {}: {error}", program.display()) }),
+        Err(_) => json!({ "error": format!("it took longer than {} s", LIST_LIMIT.as_secs()) }),
     }
 }

@@ -10,10 +10,11 @@ use baton_client_files::file::{self, FileError};
 use baton_client_files::{Client, Reach};
 use baton_link::find::{FindError, find};
 use baton_link::home::Home;
-use baton_proto::control::{Status, WindowState};
-use serde::Serialize;
+use baton_proto::control::{Status, WindowKind, WindowState};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::adapters;
 use super::config::{by_command_line, by_url};
 use super::outcome::{Done, Failed, exit, with_sources};
 use super::output;
@@ -81,6 +82,10 @@ async fn examine() -> Vec<Finding> {
         let status = coordinator(&mut findings, &home).await;
         if let Some(status) = &status {
             windows(&mut findings, status);
+            if status.windows.iter().any(|window| window.kind == WindowKind::Headless) {
+                installed(&mut findings, ADAPTERS, "adapters").await;
+                installed(&mut findings, SERVERS, "servers").await;
+            }
         }
         let ours = Ours::new(&home, status.as_ref());
         for client in Client::all() {
@@ -108,9 +113,9 @@ fn print(findings: &[Finding], as_json: bool) {
             Level::Warning => "warning",
             Level::Error => "error",
         };
-        output::line(format!("{level:8} {check:12} {message}"));
+        output::line(format!("{level:8} {check:15} {message}"));
         if let Some(hint) = hint {
-            output::line(format!("{:21} hint: {hint}", ""));
+            output::line(format!("{:24} hint: {hint}", ""));
         }
     }
 }
@@ -119,6 +124,8 @@ const FOLDER: &str = "state folder";
 const COORDINATOR: &str = "coordinator";
 const WINDOW: &str = "window";
 const CLIENT: &str = "client";
+const ADAPTERS: &str = "debug adapter";
+const SERVERS: &str = "language server";
 
 /// Whether it can be used at all; without it there is nothing more to look at.
 fn state_folder(findings: &mut Findings) -> Option<Home> {
@@ -179,6 +186,12 @@ async fn coordinator(findings: &mut Findings, home: &Home) -> Option<Status> {
         let message = format!("version {} is running, but this program is version {own}", status.version);
         findings.warning(COORDINATOR, message, "replace it with `baton up --replace`");
     }
+    if let Ok(log) = connection.settings().await.map(|settings| settings.log)
+        && !log.is_empty()
+    {
+        let hint = "`baton log-level default` ends that";
+        findings.warning(COORDINATOR, format!("everybody logs at `{log}`"), hint);
+    }
     for warning in &status.warnings {
         findings.warning(COORDINATOR, warning.clone(), "see `baton logs`");
     }
@@ -202,6 +215,30 @@ fn windows(findings: &mut Findings, status: &Status) {
     }
     if status.windows.iter().all(|window| window.state != WindowState::Live) {
         findings.warning(WINDOW, "no window is live", "choose one with `baton take WINDOW`");
+    }
+}
+
+/// What headless windows can debug and read; VS Code brings its own.
+async fn installed(findings: &mut Findings, check: &'static str, verb: &str) {
+    #[derive(Deserialize)]
+    struct Listed {
+        name: String,
+        path: Option<String>,
+    }
+    let Ok(all) = serde_json::from_value::<Vec<Listed>>(adapters::listed(verb).await) else {
+        return findings.error(
+            check,
+            format!("cannot look at the {verb}"),
+            Some("reinstall Baton".to_owned()),
+        );
+    };
+    let names: Vec<String> = all.into_iter().filter(|one| one.path.is_some()).map(|one| one.name).collect();
+    if names.is_empty() {
+        let hint =
+            format!("`baton {verb} list` names those there are, `baton {verb} install NAME` installs one");
+        findings.warning(check, "none is installed for headless windows", hint);
+    } else {
+        findings.ok(check, names.join(", "));
     }
 }
 

@@ -9,8 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use baton_link::find::find;
 use baton_link::home::Home;
@@ -23,8 +22,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::outcome::{Done, Failed, exit, with_sources};
-use super::window::agent_program;
-use super::{doctor, output, settings};
+use super::{adapters, doctor, output, settings};
 
 /// Most of a log file that is read, from its end.
 const MAX_LOG_BYTES: u64 = 2 * 1024 * 1024;
@@ -32,8 +30,6 @@ const MAX_LOG_BYTES: u64 = 2 * 1024 * 1024;
 const MAX_LOG_LINES: usize = 1_000;
 /// Log files of each kind, the newest ones.
 const MAX_LOG_FILES: usize = 3;
-/// Longest that the agent's program may take to list what is installed.
-const LIST_LIMIT: Duration = Duration::from_secs(3);
 
 const ABOUT: &str = "\
 A report of Baton, for the person who helps you with it. Read it before you send it.
@@ -85,8 +81,8 @@ async fn gather() -> Vec<Part> {
     };
     add("system.json", &system::describe());
     add("environment.json", &system::environment(std::env::vars_os()));
-    add("adapters.json", &listed("adapters").await);
-    add("servers.json", &listed("servers").await);
+    add("adapters.json", &adapters::listed("adapters").await);
+    add("servers.json", &adapters::listed("servers").await);
     add("doctor.json", &doctor::examined().await);
     let home = match Home::from_env() {
         Ok(home) => home,
@@ -120,19 +116,6 @@ async fn metrics(home: &Home) -> Result<String, Failed> {
     let mut connection = find(home).await?;
     connection.set_role(Role::Metrics);
     Ok(connection.text("/metrics").await?)
-}
-
-/// What the agent's program lists.
-async fn listed(verb: &str) -> Value {
-    let Ok(program) = agent_program() else { return json!({ "error": "there is no baton-agent" }) };
-    let mut command = tokio::process::Command::new(&program);
-    command.args([verb, "list", "--json"]).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    match tokio::time::timeout(LIST_LIMIT, command.output()).await {
-        Ok(Ok(output)) => serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|_| json!({ "error": format!("it ended with {}", output.status) })),
-        Ok(Err(error)) => json!({ "error": format!("cannot run {}: {error}", program.display()) }),
-        Err(_) => json!({ "error": format!("it took longer than {} s", LIST_LIMIT.as_secs()) }),
-    }
 }
 
 /// Names, sizes and permissions of what lies in the state folder, two levels deep.

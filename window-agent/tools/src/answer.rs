@@ -89,10 +89,10 @@ impl Answer {
             told.clone().put_into(&mut spoken.object);
         }
         match spoken.texts.first_mut() {
+            // The value of a Python dictionary, and a list, begin so as well.
+            Some(text) if spoken.is_text_whole => *text = told.before(text),
             // A list that programs read; it is the structure as well.
-            Some(text) if text.starts_with('[') && !spoken.is_text_whole => {
-                spoken.texts.push(told.before("").trim().to_owned())
-            }
+            Some(text) if text.starts_with('[') => spoken.texts.push(told.before("").trim().to_owned()),
             Some(text) if text.starts_with('{') => *text = Value::from(spoken.object.clone()).to_string(),
             Some(text) => *text = told.before(text),
             None => spoken.texts.push(told.before("").trim().to_owned()),
@@ -154,6 +154,8 @@ mod tests {
             (spoken.texts, spoken.object),
             (vec!["This is window \"b\".\n[b] stopped".to_owned()], Object::new())
         );
+        let spoken = whole("{'a': 3}").telling(Told { notice: None, ..told() }).spoken();
+        assert_eq!(spoken.texts, ["[b] {'a': 3}"], "a value is no structure");
         let spoken = Answer::Result(object(json!({"status": "success"}))).telling(told()).spoken();
         assert_eq!(spoken.texts, [Value::from(spoken.object.clone()).to_string()]);
         assert_eq!(

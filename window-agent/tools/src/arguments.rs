@@ -97,6 +97,7 @@ pub fn check(tool: &str, shape: &Shape, arguments: Option<Object>) -> Result<Obj
 fn check_object(at: &str, shape: &Shape, given: Object, problems: &mut Problems) -> Object {
     let no_properties = BTreeMap::new();
     let properties = shape.properties.as_ref().unwrap_or(&no_properties);
+    let given = as_called(given, properties);
     let mut checked = Object::new();
     for (name, value) in given {
         let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
@@ -127,6 +128,21 @@ fn check_object(at: &str, shape: &Shape, given: Object, problems: &mut Problems)
         }
     }
     checked
+}
+
+/// Two names that the tools have for one thing: a client that knows it from one tool is understood by the other.
+fn as_called(mut given: Object, properties: &BTreeMap<String, Shape>) -> Object {
+    const SAME: [(&str, &str); 2] = [("file_path", "context_file"), ("context_file", "file_path")];
+    for (other, own) in SAME {
+        let is_meant = properties.contains_key(own) && !properties.contains_key(other);
+        if is_meant
+            && !given.contains_key(own)
+            && let Some(value) = given.remove(other)
+        {
+            given.insert(own.to_owned(), value);
+        }
+    }
+    given
 }
 
 fn check_value(path: &str, shape: &Shape, value: Value, problems: &mut Problems) -> Option<Value> {
@@ -411,6 +427,23 @@ mod tests {
             json!({"file_path": "a", "edits": [{"old_text": long, "new_text": long}]}),
         );
         check_fits("evaluate_expression", json!({"expression": long, "frame_id": 1}));
+    }
+
+    #[test]
+    fn a_file_goes_by_either_of_its_names() {
+        let checked = |tool: &str, arguments: Value| {
+            let definition = CATALOGUE.find(tool).unwrap();
+            check(tool, &definition.shape, arguments.as_object().cloned()).map(Value::Object)
+        };
+        let by_file_path = checked("lcp_find_references", json!({"symbol_name": "a", "file_path": "a.py"}));
+        assert_eq!(by_file_path.unwrap(), json!({"symbol_name": "a", "context_file": "a.py"}));
+        let by_context = checked("lcp_get_outline", json!({"context_file": "a.py"}));
+        assert_eq!(by_context.unwrap(), json!({"file_path": "a.py"}));
+        check_call(
+            "lcp_find_references",
+            json!({"symbol_name": "a", "file_path": "a.py", "context_file": "b.py"}),
+            expect![[r#"lcp_find_references: unknown argument "file_path"."#]],
+        );
     }
 
     #[test]
