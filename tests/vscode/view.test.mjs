@@ -52,7 +52,12 @@ async function press(text, title) {
 }
 
 test('the view shows all windows, which one is live, and what a client does in this one', async () => {
-    await shows('both windows', ['orders live, this window', 'robots standby']);
+    const connect = 'Connect an AI client... none has called yet';
+    await shows('both windows, and what comes next', ['orders live, this window', 'robots standby', connect]);
+    await window.page.bringToFront();
+    await row(connect.split('...')[0]).click();
+    await window.page.locator('.quick-input-widget .monaco-list-row', { hasText: 'Claude Code' }).first().waitFor({ timeout: 10_000 });
+    await window.page.keyboard.press('Escape');
     const { breakpoint } = await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6, condition: 'item === "cheese"' });
     const stop = await client.call('start_debugging', { configuration_name: 'orders' });
     const { session_id, thread_id } = stop.stop_event_data;

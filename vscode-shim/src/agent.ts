@@ -244,11 +244,11 @@ export class Agent implements vscode.Disposable {
         return this.ended;
     }
 
-    /** The agent's own log lines begin with their level; what an error says is given back. */
+    /** The agent's own log lines begin with their level, which VS Code writes as well; what an error says is given back. */
     private logLine(line: string): string | undefined {
-        const [, level, text] = /^\s*(ERROR|WARN)\s+(.*)/.exec(line) ?? [];
+        const [, level, text] = /^\s*(ERROR|WARN|INFO)\s+(.*)/.exec(line) ?? [];
         const write = level === 'ERROR' ? 'error' : level === 'WARN' ? 'warn' : 'info';
-        this.log[write](line.trim());
+        this.log[write](text ?? line.trim());
         return level === 'ERROR' ? text : undefined;
     }
 

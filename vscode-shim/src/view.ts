@@ -21,6 +21,7 @@ type Node =
     | { kind: 'session'; session: Session }
     | { kind: 'breakpoint'; breakpoint: WorkBreakpoint }
     | { kind: 'clients' }
+    | { kind: 'connect' }
     | { kind: 'client'; client: WorkClient };
 
 /** What can be done to a window of the view. */
@@ -107,7 +108,11 @@ export class WindowsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
             const windows = [...(status?.windows ?? [])].sort((one, other) => rank(one) - rank(other) || one.name.localeCompare(other.name));
             const isOwn = ({ id }: WindowStatus) => id === this.agent.standing?.window;
             const nodes: Node[] = windows.map((window) => ({ kind: 'window', window, isOwn: isOwn(window) }));
-            return work?.clients.length ? [...nodes, { kind: 'clients' }] : nodes;
+            if (work?.clients.length) {
+                return [...nodes, { kind: 'clients' }];
+            }
+            // Who has just installed Baton finds here what comes next.
+            return work && windows.some((window) => isOwn(window) && window.state === 'live') ? [...nodes, { kind: 'connect' }] : nodes;
         }
         if (node.kind === 'clients') {
             return (work?.clients ?? []).map((client) => ({ kind: 'client', client }));
@@ -137,6 +142,8 @@ export class WindowsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
                 item.id = 'clients';
                 return item;
             }
+            case 'connect':
+                return connectItem();
             case 'client':
                 return clientItem(node.client);
         }
@@ -198,6 +205,15 @@ function breakpointItem(breakpoint: WorkBreakpoint): vscode.TreeItem {
     const selection = new vscode.Range(breakpoint.line - 1, 0, breakpoint.line - 1, 0);
     const target = vscode.Uri.file(breakpoint.path);
     item.command = { command: 'vscode.open', title: vscode.l10n.t('Open'), arguments: [target, { selection }] };
+    return item;
+}
+
+function connectItem(): vscode.TreeItem {
+    const title = vscode.l10n.t('Connect an AI client...');
+    const item = new vscode.TreeItem(title);
+    item.description = vscode.l10n.t('none has called yet');
+    item.iconPath = new vscode.ThemeIcon('plug');
+    item.command = { command: 'baton.copyClientConfig', title };
     return item;
 }
 
