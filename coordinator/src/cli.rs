@@ -8,6 +8,7 @@ mod command;
 mod config;
 mod doctor;
 mod logs;
+mod open;
 mod outcome;
 mod output;
 mod reach;
@@ -88,6 +89,8 @@ enum Verb {
     Token(settings::TokenOptions),
     /// Show or change settings
     Settings(settings::SettingsOptions),
+    /// Open a page in the browser: which window is live and why, and what clients call
+    Open(open::OpenOptions),
     /// Check everything that can keep Baton from working
     Doctor(JsonOption),
     /// Show the log
@@ -183,6 +186,7 @@ async fn run(verb: Verb) -> Done {
         Verb::Port(argument) => settings::port(argument).await,
         Verb::Token(options) => settings::token(options).await,
         Verb::Settings(options) => settings::settings(options).await,
+        Verb::Open(options) => open::run(options).await,
         Verb::Doctor(JsonOption { json }) => doctor::run(json).await,
         Verb::Logs(options) => logs::run(options).await,
         Verb::LogLevel(options) => settings::log_level(options).await,

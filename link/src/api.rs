@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use baton_proto::control::{
-    Done, Heartbeat, Leave, Outcome, PortChange, PortChanged, Register, Registered, Replace, Replaced,
-    Rotated, Settings, SettingsChange, Status, WindowSettings,
+    Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Register, Registered, Replace,
+    Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
 };
 use baton_proto::ids::WindowId;
 use baton_proto::shim::Verb;
@@ -15,8 +15,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::connection::{CallError, Connection};
 use crate::routes::{
-    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, Method, REGISTER, REPLACE, ROTATE_TOKEN,
-    Route, SETTINGS, SHUTDOWN, STATUS,
+    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, Method, PAGE, REGISTER, REPLACE,
+    ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS,
 };
 
 /// A body without content.
@@ -84,6 +84,11 @@ impl Connection {
     /// [`CHANGE_PORT`].
     pub async fn change_port(&mut self, change: &PortChange) -> Result<PortChanged, CallError> {
         self.ask(CHANGE_PORT, change).await
+    }
+
+    /// [`PAGE`].
+    pub async fn page_link(&mut self) -> Result<PageLink, CallError> {
+        self.ask(PAGE, &Nothing {}).await
     }
 
     /// [`REPLACE`]: lets `program` follow. The connection is of no use afterwards.

@@ -14,6 +14,7 @@
 //! | `GET /v1/status` | -> [`Status`] |
 //! | `POST /v1/token/rotate` | -> [`Rotated`] |
 //! | `POST /v1/port` | [`PortChange`] -> [`PortChanged`] |
+//! | `POST /v1/page` | -> [`PageLink`] |
 //! | `POST /v1/replace` | [`Replace`] -> [`Replaced`]; the coordinator hands its lock and listeners over, then ends |
 //! | `POST /v1/shutdown` | -> `{}`; the coordinator answers, then ends |
 //!
@@ -444,6 +445,13 @@ pub struct PortChange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PortChanged {
     /// The new URL.
+    pub url: String,
+}
+
+/// The page of this coordinator, for a browser on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PageLink {
+    /// Where it is; good for one use within a minute.
     pub url: String,
 }
 

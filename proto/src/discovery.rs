@@ -60,6 +60,20 @@ pub enum Role {
     Metrics,
 }
 
+/// What lets a browser see the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PagePass {
+    /// In the address that `baton open` gives the browser; for one use.
+    Link,
+    /// In the browser's cookie.
+    Cookie,
+    /// In the page itself, and in each request of it that changes something.
+    Form,
+}
+
+/// Digits of the page's name that nobody can guess.
+const PAGE_HOST_DIGITS: usize = 16;
+
 impl Secret {
     /// Wraps the bytes of the file.
     pub fn new(bytes: [u8; KEY_LEN]) -> Self {
@@ -82,6 +96,23 @@ impl Secret {
             Some(incarnation) => self.derive(&["agent", window.as_str(), &incarnation.to_string()]),
             None => self.derive(&["window", window.as_str()]),
         }))
+    }
+
+    /// The name by which a browser reaches the page, on any port: nobody without the secret can guess it, so that no web
+    /// page can name it, and no other server on this machine is ever sent its cookies.
+    pub fn page_host(&self) -> String {
+        let digits = hex(&self.derive(&["page host"]));
+        format!("baton-{}.localhost", &digits[..PAGE_HOST_DIGITS])
+    }
+
+    /// What opens the page, or keeps it open, of one run of the coordinator; `number` is never used twice in it.
+    pub fn page_token(&self, pass: PagePass, instance: &InstanceId, number: u64) -> Token {
+        let purpose = match pass {
+            PagePass::Link => "page link",
+            PagePass::Cookie => "page cookie",
+            PagePass::Form => "page form",
+        };
+        Token(hex(&self.derive(&[purpose, &instance.0, &number.to_string()])))
     }
 
     /// The key under which the session ids of the older MCP revisions are sealed.

@@ -6,6 +6,7 @@
 //! | [`discovery`] | the discovery file, the mutual proof, the keys derived from the secret |
 //! | [`control`] | agent, command line <-> coordinator, JSON over HTTP under `/v1` |
 //! | [`edge`] | coordinator -> agent: the headers on a forwarded MCP call, and the refusals |
+//! | [`page`] | coordinator -> its page and `baton top`: what there is to see |
 //! | [`percent`] | CORE: any text in a header or a path |
 //! | [`bounds`] | CORE: what a message of a client may hold at most |
 //! | [`start`] | a coordinator that starts -> whoever started it |
@@ -16,6 +17,7 @@ pub mod control;
 pub mod discovery;
 pub mod edge;
 pub mod ids;
+pub mod page;
 pub mod percent;
 pub mod shim;
 pub mod start;

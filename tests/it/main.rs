@@ -19,6 +19,7 @@ mod logging;
 mod lost_state;
 mod metrics;
 mod moved_port;
+mod page;
 mod report;
 mod restarts;
 mod second_user;

@@ -18,6 +18,8 @@ use crate::task::check_case;
 const CODE_SERVER: &str = "code-server@4.139.1";
 /// Drives the browser; brings none.
 const PLAYWRIGHT: &str = "playwright-core@1.65.1";
+/// Says whether people who cannot see a page can use it.
+const AXE: &str = "axe-core@4.14.1";
 /// Debian's browser, and a font that keeps the workbench readable.
 const CHROMIUM_PACKAGES: [&str; 2] = ["chromium", "fonts-dejavu-core"];
 /// Native modules without a prebuilt: without the first, every output channel stays empty.
@@ -352,14 +354,14 @@ fn install_chromium() -> Result<()> {
 
 fn install_code_server() -> Result<()> {
     let folder = cache().join("vscode");
-    let stamp = format!("{CODE_SERVER} {PLAYWRIGHT}");
+    let stamp = format!("{CODE_SERVER} {PLAYWRIGHT} {AXE}");
     if is_current(&folder, &stamp) {
         return Ok(());
     }
     say(&format!("installing {stamp} into .cache/vscode"));
     clear(&folder)?;
     install_packages(&folder.join("cs"), &[CODE_SERVER])?;
-    install_packages(&folder.join("pw"), &[PLAYWRIGHT])?;
+    install_packages(&folder.join("pw"), &[PLAYWRIGHT, AXE])?;
     // What code-server's own install script does; it insists on another Node and downloads what is not needed.
     let server = folder.join("cs/node_modules/code-server");
     let vscode = server.join("lib/vscode");

@@ -40,9 +40,10 @@ use baton_http::guard::Way;
 use baton_link::explain::Explanation;
 use baton_link::process::own_id;
 use baton_link::routes;
+use baton_page::Page;
 use baton_proto::control::{
-    Done, Failure, Heartbeat, Leave, Outcome, Pong, PortChange, PortChanged, Register, Registered, Replace,
-    Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
+    Done, Failure, Heartbeat, Leave, Outcome, PageLink, Pong, PortChange, PortChanged, Register, Registered,
+    Replace, Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
 };
 use baton_proto::discovery::{HelloAnswer, HelloCredential, Secret};
 use baton_proto::ids::WindowId;
@@ -72,6 +73,7 @@ struct Inner {
     ports: watch::Receiver<Vec<u16>>,
     orders: mpsc::Sender<Order>,
     warnings: watch::Receiver<Vec<String>>,
+    page: Page,
 }
 
 /// What the routes ask of the owner of the process.
@@ -104,8 +106,9 @@ impl ControlState {
         ports: watch::Receiver<Vec<u16>>,
         orders: mpsc::Sender<Order>,
         warnings: watch::Receiver<Vec<String>>,
+        page: Page,
     ) -> Self {
-        Self { inner: Arc::new(Inner { keeper, secret, ports, orders, warnings }) }
+        Self { inner: Arc::new(Inner { keeper, secret, ports, orders, warnings, page }) }
     }
 
     fn keeper(&self) -> &Keeper {
@@ -196,6 +199,7 @@ fn routes() -> Routes {
         .add(routes::STATUS, "status", "The coordinator and all windows", status)
         .add(routes::ROTATE_TOKEN, "rotate_token", "Make all client tokens worthless", rotate)
         .add(routes::CHANGE_PORT, "change_port", "Move to another port", change_port)
+        .add(routes::PAGE, "page", "A one-time link to the page, for a browser on this machine", page)
         .add(routes::REPLACE, "replace", "Hand everything over to another version", replace)
         .add(routes::SHUTDOWN, "shutdown", "Answer, then end the coordinator", shutdown)
 }
@@ -357,6 +361,10 @@ async fn change_port(
         Ok(Err(refused)) => Err(ControlError::conflict("port_refused", refused.0)),
         Err(_) => Err(KeeperError::Ended.into()),
     }
+}
+
+async fn page(State(state): State<ControlState>) -> Json<PageLink> {
+    Json(PageLink { url: state.inner.page.link() })
 }
 
 async fn replace(State(state): State<ControlState>, Checked(replace): Checked<Replace>) -> Answer<Replaced> {

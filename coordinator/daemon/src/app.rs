@@ -1,5 +1,5 @@
-//! Who answers which path: `/mcp*` the edge, `/v1/*` the control routes, `/metrics` what is counted, everything else is a
-//! plain 404.
+//! Who answers what: `/mcp*` the edge, `/v1/*` the control routes, `/metrics` what is counted, the page its own name;
+//! everything else is a plain 404.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,9 @@ use baton_edge::Edge;
 use baton_election::roster::Roster;
 use baton_http::body::Body;
 use baton_http::guard::{Route, TokenNews};
+use baton_http::passes::Passes;
 use baton_http::{Admitted, END_GRACE, End, Gate, Listeners, respond};
+use baton_page::Page;
 use baton_proto::discovery::{Role, Secret};
 use baton_proto::edge::{HEARD_HEADER, PORT_HEADER};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
@@ -25,6 +27,7 @@ pub struct App {
     edge: Edge,
     control: Control,
     metrics: Arc<Metrics>,
+    page: Page,
     roster: watch::Receiver<Arc<Roster>>,
     gate: Arc<Gate>,
     /// Those that answer, the current one first.
@@ -32,17 +35,19 @@ pub struct App {
 }
 
 impl App {
-    /// Puts the parts behind one guard, which says what it learns of the client token.
+    /// Puts the parts behind one guard, which says what it learns of the client token, and asks `passes` who may see the
+    /// page.
     pub fn new(
         secret: Secret,
         roster: watch::Receiver<Arc<Roster>>,
         (edge, metrics): (Edge, Arc<Metrics>),
         control: Control,
+        (page, passes): (Page, Passes),
         news: mpsc::Sender<TokenNews>,
         ports: watch::Receiver<Vec<u16>>,
     ) -> Arc<Self> {
-        let gate = Gate::new(secret, roster.clone(), news);
-        Arc::new(Self { edge, control, metrics, roster, gate, ports })
+        let gate = Gate::new(secret, roster.clone(), news, passes);
+        Arc::new(Self { edge, control, metrics, page, roster, gate, ports })
     }
 
     /// See [`Gate::leave`].
@@ -71,6 +76,8 @@ impl App {
             Route::Mcp => self.answer_client(admitted).await,
             Route::Control if self.edge.successor().is_appointed() => self.pass_control(admitted).await,
             Route::Control => self.control.answer(admitted).await,
+            Route::Page if self.edge.successor().is_appointed() => respond::closed(),
+            Route::Page => self.page.answer(admitted).await,
             Route::Metrics if admitted.parts.method == Method::GET => {
                 let roster = self.roster.borrow().clone();
                 self.metrics.answer(&roster)

@@ -20,9 +20,11 @@ use baton_edge::{Edge, HandoverRequest};
 use baton_election::election::Start;
 use baton_election::keeper::{Keeper, Saved};
 use baton_http::guard::TokenNews;
+use baton_http::passes::Passes;
 use baton_link::explain::Explanation;
 use baton_link::home::{Home, HomeError, random_hex};
 use baton_link::{logging, socket};
+use baton_page::Page;
 use baton_proto::discovery::Secret;
 use baton_proto::ids::InstanceId;
 use baton_proto::start::Handshake;
@@ -34,11 +36,11 @@ use tracing::{info, warn};
 
 use crate::app::App;
 use crate::holder::Lease;
-use crate::metrics::Metrics;
 use crate::presence::Presence;
 use crate::singleton::{self, BindError, Lock, LockError, PortChoice};
 use crate::state::StateFile;
 use crate::succession::{self, Inheritance};
+use crate::watchers::Watchers;
 use ports::bind_patiently;
 use remember::{begin, mend, remember, save, to_start, write_saved};
 
@@ -263,24 +265,34 @@ impl Daemon {
         let (ports, ports_reader) = watch::channel(Vec::new());
         let (order_sender, orders) = mpsc::channel(ORDERS);
         let (warnings, warnings_reader) = watch::channel(Vec::new());
+        let ending_streams = CancellationToken::new();
+        let (passes, watchers) = (Passes::new(&secret, &instance), Watchers::new());
+        let page = Page::new(
+            keeper.clone(),
+            passes.clone(),
+            ports_reader.clone(),
+            watchers.journal.clone(),
+            ending_streams.clone(),
+        );
         let control = ControlState::new(
             keeper.clone(),
             secret.clone(),
             ports_reader.clone(),
             order_sender,
             warnings_reader,
+            page.clone(),
         );
         let (handovers, handover_requests) = mpsc::channel(HANDOVERS);
-        let ending_streams = CancellationToken::new();
-        let metrics = Metrics::new();
         let at = (&secret, Some(home.clone()));
-        let edge = Edge::new(at, keeper.watch(), handovers, ending_streams.clone(), metrics.clone());
+        let metrics = watchers.metrics.clone();
+        let edge = Edge::new(at, keeper.watch(), handovers, ending_streams.clone(), Arc::new(watchers));
         let (news_sender, token_news) = mpsc::channel(1);
         let app = App::new(
             secret.clone(),
             keeper.watch(),
             (edge, metrics),
             Control::new(control),
+            (page, passes),
             news_sender,
             ports_reader,
         );

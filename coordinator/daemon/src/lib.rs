@@ -14,6 +14,7 @@
 //! | [`holder`] | the process that keeps the port while coordinators come and go |
 //! | [`succession`] | one coordinator follows another without a pause |
 //! | [`metrics`] | what is counted, for a monitoring system |
+//! | [`watchers`] | who hears of each tool call |
 //! | [`state`] | what is remembered over restarts |
 
 pub mod app;
@@ -26,3 +27,4 @@ mod presence;
 pub mod singleton;
 pub mod state;
 pub mod succession;
+pub mod watchers;

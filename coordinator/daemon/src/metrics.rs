@@ -6,13 +6,13 @@
 //! **Invariant:** a label is a word of ours or of the catalogue: never a name, a path or a text of a client.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use baton_edge::Observer;
+use baton_edge::{End, Named, Observer};
 use baton_election::roster::Roster;
 use baton_http::body::Body;
 use baton_http::respond;
 use baton_proto::control::{WindowKind, WindowState};
+use baton_proto::ids::WindowId;
 use http::header::{self, HeaderValue};
 use http::{Response, StatusCode};
 use prometheus::core::Collector;
@@ -144,22 +144,23 @@ impl Metrics {
 }
 
 impl Observer for Metrics {
-    fn running(&self, is_running: bool) {
-        step(&self.running, is_running);
+    fn came(&self, _call: &Named<'_>) {
+        self.running.inc();
     }
 
-    fn held(&self, is_held: bool) {
-        step(&self.held, is_held);
+    fn held(&self, _id: &str, is_held: bool) {
+        if is_held { self.held.inc() } else { self.held.dec() }
     }
 
-    fn answered(&self, tool: &str, error: Option<&'static str>, took: Duration) {
-        let labels = ["tools/call", tool, error.unwrap_or_default()];
-        self.durations.with_label_values(&labels).observe(took.as_secs_f64());
-    }
-}
+    fn sent(&self, _id: &str, _window: &WindowId) {}
 
-fn step(gauge: &IntGauge, is_up: bool) {
-    if is_up { gauge.inc() } else { gauge.dec() }
+    fn over(&self, call: &Named<'_>, end: Option<End>) {
+        self.running.dec();
+        if let Some(End { error, took, .. }) = end {
+            let labels = ["tools/call", call.tool, error.unwrap_or_default()];
+            self.durations.with_label_values(&labels).observe(took.as_secs_f64());
+        }
+    }
 }
 
 fn gauge(registry: &Registry, name: &str, help: &str) -> IntGauge {

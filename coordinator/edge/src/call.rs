@@ -64,7 +64,8 @@ pub(crate) async fn answer(
         return invalid(&RpcError::new(code::INVALID_PARAMS, "tools/call needs the name of a tool"));
     };
     let is_known = edge.0.catalogue.has_tool(name);
-    let seen = Seen::begin(&edge.0.observer, edge.next_call_id(), if is_known { name } else { OTHER_TOOL });
+    let tool = if is_known { name } else { OTHER_TOOL };
+    let seen = Seen::begin(&edge.0.observer, edge.next_call_id(), tool, &caller.client);
     let invalid = |error: &RpcError| {
         seen.end(Some(RPC_ERROR));
         invalid(error)
@@ -296,6 +297,7 @@ async fn send(edge: &Edge, call: &Arc<Call>, wish: Wish<'_>, ear: &Ear) -> Respo
                     }
                 };
                 held = None;
+                call.seen.send(&target.window.id);
                 match forward::send(&edge.0.windows, &target, call, told).await {
                     Attempt::Answered(mut response) => {
                         ear.answered(edge, wish, &target, &mut response);

@@ -18,7 +18,7 @@
 //! | `upstream` | connections to the windows' agents |
 //! | `forward`, `exchange`, `answer`, `detach`, `cancel` | a call at a window |
 //! | `streams` | notices to clients |
-//! | `seen` | what whoever counts calls hears of each |
+//! | `seen` | what whoever watches calls hears of each |
 //! | `catalogue`, `windows_tools` | tools that need no window |
 
 mod answer;
@@ -69,7 +69,7 @@ use tokio_util::sync::CancellationToken;
 use cancel::Cancellations;
 use catalogue::Catalogue;
 use endpoint::Endpoint;
-pub use seen::Observer;
+pub use seen::{End, Named, Observer};
 use streams::Streams;
 use upstream::Windows;
 pub use windows_tools::{HandoverRequest, Handovers};

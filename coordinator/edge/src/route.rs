@@ -387,6 +387,7 @@ pub(crate) mod tests {
             settings: Arc::new(Settings::default()),
             client_epoch: 0,
             granted: BTreeMap::new(),
+            grants: Arc::default(),
         }
     }
 
@@ -406,6 +407,7 @@ pub(crate) mod tests {
             incarnation: 1,
             debug_sessions: if id == "b" { vec![session] } else { Vec::new() },
             last_focus: None,
+            why: String::new(),
             before: Default::default(),
         }
     }

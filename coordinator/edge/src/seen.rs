@@ -1,20 +1,45 @@
-//! What whoever counts tool calls hears of each.
+//! What whoever watches tool calls hears of each.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use baton_proto::ids::WindowId;
 use tokio::time::Instant;
 
-/// Counts tool calls. It is told in the way of each, and must not wait.
+/// Watches tool calls. It is told in the way of each, and must not wait.
 pub trait Observer: Send + Sync {
-    /// A call has come, or is over.
-    fn running(&self, is_running: bool);
+    /// A call has come.
+    fn came(&self, call: &Named<'_>);
     /// A call waits for a window, or does so no longer.
-    fn held(&self, is_held: bool);
-    /// A call of `tool` has had its answer after so long. A tool that no window of this build has is `other`.
-    fn answered(&self, tool: &str, error: Option<&'static str>, took: Duration);
+    fn held(&self, id: &str, is_held: bool);
+    /// A call is passed to that window.
+    fn sent(&self, id: &str, window: &WindowId);
+    /// A call is over; one without an end goes on with another coordinator.
+    fn over(&self, call: &Named<'_>, end: Option<End>);
+}
+
+/// A call, as it is told to an [`Observer`].
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// What it is called in the logs, of the coordinator and of the window.
+    pub id: &'a str,
+    /// Its tool; one that no window of this build has is `other`.
+    pub tool: &'a str,
+    /// What the client calls itself; whatever it likes.
+    pub client: &'a str,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// What went wrong, in a word of ours.
+    pub error: Option<&'static str>,
+    /// From the call to the end of its answer.
+    pub took: Duration,
+    /// Length of the answer of a window, in bytes; 0 for an answer of the coordinator's own.
+    pub n_bytes: usize,
 }
 
 /// The client has hung up, or has said that it no longer wants an answer.
@@ -29,25 +54,32 @@ pub(crate) struct Seen {
     observer: Arc<dyn Observer>,
     id: String,
     tool: Box<str>,
+    client: Box<str>,
     since: Instant,
     /// What came of it first; unset while there is no answer.
     end: Mutex<Option<Option<&'static str>>>,
+    n_bytes: AtomicUsize,
     /// Another coordinator answers it, and counts it.
     is_passed_on: AtomicBool,
 }
 
 /// A call that waits for a window.
-pub(crate) struct Held(Arc<dyn Observer>);
+pub(crate) struct Held {
+    observer: Arc<dyn Observer>,
+    id: String,
+}
 
 impl Seen {
-    pub(crate) fn begin(observer: &Arc<dyn Observer>, id: String, tool: &str) -> Self {
-        observer.running(true);
+    pub(crate) fn begin(observer: &Arc<dyn Observer>, id: String, tool: &str, client: &str) -> Self {
+        observer.came(&Named { id: &id, tool, client });
         Self {
             observer: observer.clone(),
             id,
             tool: tool.into(),
+            client: client.into(),
             since: Instant::now(),
             end: Mutex::default(),
+            n_bytes: AtomicUsize::new(0),
             is_passed_on: AtomicBool::new(false),
         }
     }
@@ -65,6 +97,7 @@ impl Seen {
     /// There is an answer of a window.
     pub(crate) fn end_with(&self, answer: &[u8]) {
         use baton_mcp::message::{Answered, answered};
+        self.n_bytes.store(answer.len(), Ordering::Relaxed);
         self.end(match answered(answer) {
             Answered::Well => None,
             Answered::ToolError => Some(TOOL_ERROR),
@@ -77,28 +110,35 @@ impl Seen {
         self.is_passed_on.store(true, Ordering::Relaxed);
     }
 
+    /// It goes to that window.
+    pub(crate) fn send(&self, window: &WindowId) {
+        self.observer.sent(&self.id, window);
+    }
+
     /// It waits until this is dropped.
     pub(crate) fn hold(&self) -> Held {
-        self.observer.held(true);
-        Held(self.observer.clone())
+        self.observer.held(&self.id, true);
+        Held { observer: self.observer.clone(), id: self.id.clone() }
     }
 }
 
 impl Drop for Seen {
     fn drop(&mut self) {
-        self.observer.running(false);
+        let call = Named { id: &self.id, tool: &self.tool, client: &self.client };
         if self.is_passed_on.load(Ordering::Relaxed) {
+            self.observer.over(&call, None);
             return;
         }
         let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let (error, took) = (end.unwrap_or(Some(CANCELLED)), self.since.elapsed());
         tracing::debug!(call = %self.id, tool = %self.tool, error = error.unwrap_or_default(), ?took, "answered a call");
-        self.observer.answered(&self.tool, error, took);
+        let n_bytes = self.n_bytes.load(Ordering::Relaxed);
+        self.observer.over(&call, Some(End { error, took, n_bytes }));
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.held(false);
+        self.observer.held(&self.id, false);
     }
 }

@@ -37,7 +37,7 @@ use baton_proto::control::{
 use baton_proto::ids::{InstanceId, MAX_GENERATION, Term, WindowId};
 use tokio::time::Instant;
 
-use crate::roster::Roster;
+use crate::roster::{Grant, Roster};
 use place::{Displaced, Place};
 use seat::{Departed, Seat};
 
@@ -174,6 +174,8 @@ pub struct Election {
     last_run: Instant,
     /// Terms that were granted, by rule.
     granted: BTreeMap<&'static str, u64>,
+    /// The last terms that were granted.
+    grants: Arc<Vec<Grant>>,
     outputs: VecDeque<Output>,
     is_dirty: bool,
 }
@@ -230,6 +232,7 @@ impl Election {
             settings: Arc::new(start.settings),
             last_run: now,
             granted: BTreeMap::new(),
+            grants: Arc::default(),
             outputs: VecDeque::new(),
             is_dirty: false,
         }
@@ -302,6 +305,7 @@ impl Election {
             settings: self.settings.clone(),
             client_epoch,
             granted: self.granted.clone(),
+            grants: self.grants.clone(),
         }
     }
 

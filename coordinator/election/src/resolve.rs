@@ -124,6 +124,7 @@ mod tests {
             incarnation: 1,
             debug_sessions: Vec::new(),
             last_focus: None,
+            why: String::new(),
             before: Default::default(),
         };
         Roster {
@@ -136,6 +137,7 @@ mod tests {
             settings: Arc::new(Settings::default()),
             client_epoch: 0,
             granted: Default::default(),
+            grants: Arc::default(),
         }
     }
 

@@ -28,6 +28,23 @@ pub struct Roster {
     pub client_epoch: u32,
     /// How many terms this coordinator has granted, by the rule that did: `R1` to `R12`.
     pub granted: BTreeMap<&'static str, u64>,
+    /// The last of them, oldest first.
+    pub grants: Arc<Vec<Grant>>,
+}
+
+/// A window became live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// When.
+    pub at: Instant,
+    /// Which window.
+    pub window: WindowRef,
+    /// Its term.
+    pub term: Term,
+    /// The rule that decided: `R1` to `R12`.
+    pub rule: &'static str,
+    /// Why, in a few words.
+    pub why: &'static str,
 }
 
 /// One registered window.
@@ -45,6 +62,8 @@ pub struct Window {
     pub trees: BTreeMap<String, String>,
     /// Where it stands.
     pub state: WindowState,
+    /// Why, in a few words.
+    pub why: String,
     /// False while it is suspect (R10).
     pub responsive: bool,
     /// Its auto-start setting.

@@ -142,6 +142,7 @@ mod tests {
             incarnation: 1,
             debug_sessions: Vec::new(),
             last_focus: None,
+            why: String::new(),
             before: Default::default(),
         };
         Roster {
@@ -154,6 +155,7 @@ mod tests {
             settings: Arc::new(Settings::default()),
             client_epoch: 0,
             granted: Default::default(),
+            grants: Arc::default(),
         }
     }
 

@@ -5,6 +5,11 @@
 //!
 //! **Invariant:** on a port nothing but `/.well-known/*` (a plain 404, for clients that probe it) answers without a
 //! token, nothing answers another user, and every refusal of a kind is the same bytes, whatever the path.
+//!
+//! The page has a name of its own ([`Passes::host`]), and is at no other: cookies do not know of ports, so that those of
+//! `127.0.0.1` go to every server there. At its name there is nothing else, and nobody is let in by a token: a browser
+//! shows the cookie that it got for a one-time link, and with whatever changes something also what stands in the page
+//! itself. No page of another origin gets an answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,9 +19,18 @@ use baton_link::routes;
 use baton_proto::discovery::{HelloCredential, Role, Secret, Token};
 use http::{HeaderMap, Method, Request, header};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::passes::Passes;
 
 /// Path of what is counted.
 const METRICS: &str = "/metrics";
+/// Where a one-time link leads, before the link itself.
+pub const OPEN: &str = "/open/";
+/// The cookie of an open page.
+pub const PAGE_COOKIE: &str = "baton-page";
+/// The header of what stands in the page itself.
+pub const FORM_HEADER: &str = "baton-form";
 /// Rotations that a coordinator which lost its state can learn of from a client.
 const LATER_EPOCHS: u32 = 64;
 /// How long a request waits for what it tells to be known.
@@ -31,6 +45,8 @@ pub enum Route {
     Control,
     /// What is counted.
     Metrics,
+    /// The page.
+    Page,
     /// Nobody.
     Unknown,
 }
@@ -67,6 +83,8 @@ pub enum Refusal {
     Unauthorized,
     /// Its body is not JSON.
     NotJson,
+    /// It comes from a page that is not open (any longer).
+    Closed,
 }
 
 /// Checks every request.
@@ -78,6 +96,9 @@ pub struct Guard {
     client: Mutex<(u32, Token)>,
     roster: watch::Receiver<Arc<Roster>>,
     news: mpsc::Sender<TokenNews>,
+    passes: Passes,
+    /// See [`Passes::host`].
+    page_host: Arc<str>,
 }
 
 /// What requests tell of the client token.
@@ -98,12 +119,18 @@ pub enum TokenNews {
 }
 
 impl Guard {
-    /// `news` is what it learns of the client token.
-    pub fn new(secret: Secret, roster: watch::Receiver<Arc<Roster>>, news: mpsc::Sender<TokenNews>) -> Self {
+    /// `news` is what it learns of the client token; `passes` say who may see the page.
+    pub fn new(
+        secret: Secret,
+        roster: watch::Receiver<Arc<Roster>>,
+        news: mpsc::Sender<TokenNews>,
+        passes: Passes,
+    ) -> Self {
         let epoch = roster.borrow().client_epoch;
         let client = Mutex::new((epoch, secret.token(Role::Client { epoch })));
         let (member, metrics) = (secret.token(Role::Member), secret.token(Role::Metrics));
-        Self { member, metrics, secret, client, roster, news }
+        let page_host = passes.host();
+        Self { member, metrics, secret, client, roster, news, passes, page_host }
     }
 
     /// Says who answers `request`, which came in that way, or why nobody does. `stranger` is the other user of this
@@ -113,6 +140,9 @@ impl Guard {
         if let Some(uid) = stranger {
             self.on_stranger(uid, headers);
             return Err(Refusal::Forbidden);
+        }
+        if let Some(origin) = self.page_origin(request, way) {
+            return self.check_page(request, &origin);
         }
         if !is_our_authority(request, way) || is_from_a_page(headers) {
             return Err(Refusal::Forbidden);
@@ -137,7 +167,7 @@ impl Guard {
                 Route::Control if path == routes::HELLO.path => self.is_hello(bearer, port),
                 Route::Control => self.member.matches(bearer),
                 Route::Metrics => self.metrics.matches(bearer),
-                Route::Unknown => self.is_client(bearer) | self.member.matches(bearer),
+                Route::Page | Route::Unknown => self.is_client(bearer) | self.member.matches(bearer),
             }),
         };
         if !is_authorized {
@@ -148,6 +178,50 @@ impl Guard {
             return Err(Refusal::NotJson);
         }
         Ok(route)
+    }
+
+    /// The origin of the page, when the request is for it.
+    fn page_origin<B>(&self, request: &Request<B>, way: Way) -> Option<String> {
+        let Way::Port(port) = way else { return None };
+        let authority = format!("{}:{port}", self.page_host);
+        (only(request.headers(), &header::HOST)? == authority.as_bytes()
+            && request.uri().authority().is_none_or(|target| target.as_str() == authority))
+        .then(|| format!("http://{authority}"))
+    }
+
+    /// Whether the browser that asks for something of the page may have it.
+    fn check_page<B>(&self, request: &Request<B>, origin: &str) -> Result<Route, Refusal> {
+        let (headers, path) = (request.headers(), request.uri().path());
+        let is_get = *request.method() == Method::GET;
+        if path.starts_with(OPEN) {
+            // The link itself is looked at by the page; whatever page led to it, the person sees where it leads.
+            let is_led_there = |name, wanted: &str| headers.get(name).is_none_or(|value| value == wanted);
+            let is_person =
+                is_led_there("sec-fetch-mode", "navigate") && is_led_there("sec-fetch-dest", "document");
+            let is_taken = is_get && is_person && !headers.contains_key(header::ORIGIN);
+            return if is_taken { Ok(Route::Page) } else { Err(Refusal::Forbidden) };
+        }
+        let is_same_site = headers
+            .get_all("sec-fetch-site")
+            .iter()
+            .all(|site| site == "same-origin" || (site == "none" && is_get));
+        let is_own_origin = headers.get_all(header::ORIGIN).iter().all(|told| told == origin);
+        if !is_same_site || !is_own_origin {
+            return Err(Refusal::Forbidden);
+        }
+        let epoch = self.roster.borrow().client_epoch;
+        let form = cookies(headers).find_map(|cookie| self.passes.form(cookie, epoch, Instant::now()));
+        let form = form.ok_or(Refusal::Closed)?;
+        if is_get {
+            return Ok(Route::Page);
+        }
+        let is_meant = headers.contains_key(header::ORIGIN)
+            && headers.get(FORM_HEADER).is_some_and(|told| form.matches(told.as_bytes()));
+        match (is_meant, is_json(headers)) {
+            (false, _) => Err(Refusal::Forbidden),
+            (true, false) => Err(Refusal::NotJson),
+            (true, true) => Ok(Route::Page),
+        }
     }
 
     /// Whose request it is, of an MCP client that may ask: another token than the present one is refused.
@@ -212,14 +286,13 @@ fn is_below(path: &str, prefix: &str) -> bool {
 
 /// True when the one Host header, and the target if it is absolute, are exactly ours with the port dialled.
 fn is_our_authority<B>(request: &Request<B>, way: Way) -> bool {
-    let mut hosts = request.headers().get_all(header::HOST).iter();
-    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let Some(host) = only(request.headers(), &header::HOST) else { return false };
     let target = request.uri().authority().map(|authority| authority.as_str().as_bytes());
     let is_ours = match way {
-        Way::Port(port) => is_authority(host.as_bytes(), port),
-        Way::Socket => host.as_bytes() == b"localhost",
+        Way::Port(port) => is_authority(host, port),
+        Way::Socket => host == b"localhost",
     };
-    target.is_none_or(|target| target == host.as_bytes()) && is_ours
+    target.is_none_or(|target| target == host) && is_ours
 }
 
 fn is_authority(host: &[u8], local_port: u16) -> bool {
@@ -227,6 +300,20 @@ fn is_authority(host: &[u8], local_port: u16) -> bool {
         [&b"127.0.0.1:"[..], b"localhost:", b"[::1]:"].iter().find_map(|name| host.strip_prefix(*name));
     // A second spelling of the number ("07717", "+7717") is not ours.
     port.is_some_and(|port| port == local_port.to_string().as_bytes())
+}
+
+/// The one value of a header.
+fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a [u8]> {
+    let mut values = headers.get_all(name).iter();
+    let (value, None) = (values.next()?, values.next()) else { return None };
+    Some(value.as_bytes())
+}
+
+/// The cookies of pages of ours.
+pub fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let pairs =
+        headers.get_all(header::COOKIE).iter().flat_map(|all| all.as_bytes().split(|byte| *byte == b';'));
+    pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(PAGE_COOKIE.as_bytes())?.strip_prefix(b"="))
 }
 
 /// True when a browser sent it. Node's fetch sends `Sec-Fetch-Mode` alone, which is fine.
@@ -238,16 +325,13 @@ fn is_from_a_page(headers: &HeaderMap) -> bool {
 
 /// The one bearer token, without a look at the query.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let (value, None) = (values.next()?, values.next()) else { return None };
-    let (scheme, token) = value.as_bytes().split_at_checked(7)?;
+    let (scheme, token) = only(headers, &header::AUTHORIZATION)?.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
-    let (Some(value), None) = (values.next(), values.next()) else { return false };
-    let Ok(value) = value.to_str() else { return false };
+    let value = only(headers, &header::CONTENT_TYPE).and_then(|value| std::str::from_utf8(value).ok());
+    let Some(value) = value else { return false };
     let essence = value.split_once(';').map_or(value, |(essence, _)| essence);
     essence.trim().eq_ignore_ascii_case("application/json")
 }

@@ -14,6 +14,7 @@
 //! | [`connection`] | the open connections: how many, what each is doing, which give way, fair shares, what one runs over |
 //! | `linger` | reading out the last of a connection |
 //! | [`guard`] | who may ask |
+//! | [`passes`] | who may see the page |
 //! | [`body`] | a bounded request in, one of a few kinds of answer out |
 //! | [`respond`] | answers, and the only place where an error becomes a status |
 //! | [`successor`] | what still comes to a coordinator that was replaced is passed on |
@@ -24,6 +25,7 @@ pub mod body;
 pub mod connection;
 pub mod guard;
 mod linger;
+pub mod passes;
 pub mod respond;
 pub mod sender;
 pub mod successor;
@@ -47,6 +49,7 @@ use body::{Body, Budget};
 use connection::{Connection, Connections};
 use guard::Way;
 use guard::{Guard, Holder, Refusal, Route, TokenNews};
+use passes::Passes;
 
 /// How long calls in flight may go on after the end began.
 pub const END_GRACE: Duration = Duration::from_secs(2);
@@ -84,14 +87,16 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// One that nobody has come through; `news` is what its guard learns of the client token.
+    /// One that nobody has come through; `news` is what its guard learns of the client token, `passes` who may
+    /// see the page.
     pub fn new(
         secret: Secret,
         roster: watch::Receiver<Arc<Roster>>,
         news: mpsc::Sender<TokenNews>,
+        passes: Passes,
     ) -> Arc<Self> {
         Arc::new(Self {
-            guard: Guard::new(secret, roster, news),
+            guard: Guard::new(secret, roster, news, passes),
             connections: Connections::new(),
             budget: Budget::default(),
             is_leaving: AtomicBool::new(false),

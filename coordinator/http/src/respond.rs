@@ -17,6 +17,7 @@ use crate::guard::Refusal;
 /// token hold connections.
 pub(crate) fn refused(refusal: Refusal) -> Response<Body> {
     let (status, text) = match refusal {
+        Refusal::Closed => return closed(),
         Refusal::Forbidden => (StatusCode::FORBIDDEN, "forbidden\n"),
         Refusal::NotFound => (StatusCode::NOT_FOUND, "not found\n"),
         Refusal::Unauthorized => (
@@ -90,6 +91,38 @@ pub fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     response
         .headers_mut()
         .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// A part of the page, which runs nothing that is not ours, stands in no frame, and is kept by no browser.
+pub fn document(status: StatusCode, content_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                          base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    let mut response = Response::new(Body::whole(bytes));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, content_type),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    response
+}
+
+/// A page that is not open: the same bytes, whatever is wrong with its link or its cookie.
+pub fn closed() -> Response<Body> {
+    let page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Baton</title>\n\
+                <p>This page is closed: its link was used, has expired, or is of an earlier coordinator. \
+                Run <code>baton open</code> for a new one.</p>\n\
+                <p lang=\"zh-CN\">此页面已关闭：链接已被使用、已过期，或属于较早的协调器。请运行 <code>baton open</code> 获取新的链接。</p>\n";
+    let mut response = document(StatusCode::UNAUTHORIZED, "text/html; charset=utf-8", page);
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 

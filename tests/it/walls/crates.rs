@@ -16,10 +16,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("baton-bridge", &["baton-link", "baton-mcp", "baton-proto"]),
     ("baton-http", &["baton-election", "baton-link", "baton-mcp", "baton-proto"]),
     ("baton-edge", &["baton-election", "baton-http", "baton-link", "baton-mcp", "baton-proto"]),
-    ("baton-control", &["baton-election", "baton-http", "baton-link", "baton-proto"]),
+    ("baton-page", &["baton-election", "baton-http", "baton-link", "baton-proto"]),
+    ("baton-control", &["baton-election", "baton-http", "baton-link", "baton-page", "baton-proto"]),
     (
         "baton-daemon",
-        &["baton-control", "baton-edge", "baton-election", "baton-http", "baton-link", "baton-proto"],
+        &[
+            "baton-control",
+            "baton-edge",
+            "baton-election",
+            "baton-http",
+            "baton-link",
+            "baton-page",
+            "baton-proto",
+        ],
     ),
     (
         "baton-coordinator",

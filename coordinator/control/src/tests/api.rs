@@ -1,17 +1,22 @@
 //! Every route with good and bad input, through the router without a socket.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use baton_election::election::Start;
 use baton_election::keeper::Keeper;
+use baton_http::passes::Passes;
 use baton_link::explain::Explanation;
+use baton_page::Page;
 use baton_proto::control::{Notice, Settings};
 use baton_proto::discovery::{HelloAnswer, HelloCredential, KEY_LEN, Secret};
 use baton_proto::ids::InstanceId;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::{Control, ControlState, Order, PortRefused};
@@ -40,6 +45,8 @@ fn api() -> Api {
     };
     let (keeper, _saved) = Keeper::spawn(start, 0);
     let (_, ports) = watch::channel(vec![PORT, 7800]);
+    let passes = Passes::new(&secret(), &InstanceId("instance".to_owned()));
+    let page = Page::new(keeper.clone(), passes, ports.clone(), Arc::default(), CancellationToken::new());
     let (orders, inbox) = mpsc::channel(1);
     Api {
         router: Control::new(ControlState::new(
@@ -48,6 +55,7 @@ fn api() -> Api {
             ports,
             orders,
             watch::channel(Vec::new()).1,
+            page,
         ))
         .0,
         orders: inbox,

@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_daemon::app::{self, App};
-use baton_daemon::metrics::Metrics;
+use baton_daemon::watchers::Watchers;
 use baton_edge::{Edge, HandoverRequest};
+use baton_election::election::Start;
+use baton_election::keeper::Keeper;
 use baton_election::roster::{Address, Roster, Window};
+use baton_http::passes::Passes;
 use baton_http::{End, Listeners};
+use baton_page::Page;
 use baton_proto::control::{DebugSession, Settings, WindowKind, WindowState};
 use baton_proto::discovery::{KEY_LEN, Role, Secret};
 use baton_proto::edge::{CALLER_HEADER, REFUSED_HEADER, REFUSED_STALE_TERM, TERM_HEADER};
@@ -63,6 +67,24 @@ pub(crate) fn secret() -> Secret {
     Secret::new([5; KEY_LEN])
 }
 
+/// A page that nobody looks at.
+fn page(closing: &CancellationToken) -> (Page, Passes) {
+    let start = Start {
+        instance: InstanceId("test".to_owned()),
+        generation: 1,
+        known: 0,
+        is_trusted: true,
+        settings: Settings::default(),
+        previous: None,
+        previous_is_dead: false,
+        vacated: None,
+    };
+    let passes = Passes::new(&secret(), &start.instance);
+    let keeper = Keeper::spawn(start, 0).0;
+    let ports = watch::channel(Vec::new()).1;
+    (Page::new(keeper, passes.clone(), ports, Arc::default(), closing.clone()), passes)
+}
+
 impl World {
     pub(crate) async fn start() -> Self {
         Self::start_on(0, Settings { hold_calls_ms: 10_000, ..Settings::default() }).await
@@ -82,17 +104,19 @@ impl World {
             settings: Arc::new(settings),
             client_epoch: 0,
             granted: BTreeMap::new(),
+            grants: Arc::default(),
         }));
         let (handover_sender, handovers) = mpsc::channel(8);
         let shutdown = CancellationToken::new();
         let leaving = shutdown.child_token();
-        let metrics = Metrics::new();
+        let watchers = Watchers::new();
+        let metrics = watchers.metrics.clone();
         let edge = Edge::new(
             (&secret(), None),
             roster.subscribe(),
             handover_sender,
             shutdown.clone(),
-            metrics.clone(),
+            Arc::new(watchers),
         );
         let control = axum::Router::new().route("/v1/ping", axum::routing::get(async || "pong"));
         let (_, ports) = watch::channel(Vec::new());
@@ -101,6 +125,7 @@ impl World {
             roster.subscribe(),
             (edge, metrics),
             control.into(),
+            page(&shutdown),
             mpsc::channel(1).0,
             ports,
         );
@@ -282,6 +307,7 @@ impl FakeWindow {
                 by_user: false,
             }],
             last_focus: None,
+            why: String::new(),
             before: Default::default(),
         };
         Self { window, port, events, release, kill }

@@ -13,6 +13,7 @@ use baton_election::stand::Stand;
 use baton_http::body::{self, Budget};
 use baton_http::guard::Way;
 use baton_http::guard::{Guard, Refusal, Route};
+use baton_http::passes::Passes;
 use baton_proto::control::Settings;
 use baton_proto::discovery::{Role, Secret};
 use baton_proto::ids::InstanceId;
@@ -68,7 +69,8 @@ pub(super) fn run(bytes: &[u8]) {
 fn serve(stream: &[u8], size: usize) -> Vec<Seen> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let (_keep, roster) = watch::channel(Arc::new(roster()));
-    let guard = Guard::new(Secret::new(SECRET), roster, tokio::sync::mpsc::channel(1).0);
+    let passes = Passes::new(&Secret::new(SECRET), &InstanceId("i".to_owned()));
+    let guard = Guard::new(Secret::new(SECRET), roster, tokio::sync::mpsc::channel(1).0, passes);
     let seen = RefCell::new(Vec::new());
     let service = service_fn(|request: Request<Incoming>| {
         let (guard, seen) = (&guard, &seen);
@@ -101,6 +103,7 @@ fn roster() -> Roster {
         settings: Arc::new(Settings::default()),
         client_epoch: 0,
         granted: BTreeMap::new(),
+        grants: Arc::default(),
     }
 }
 

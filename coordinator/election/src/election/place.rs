@@ -1,14 +1,19 @@
 //! CORE: the live place: who has it, for whom it is held, and the rules that move it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use baton_proto::control::Notice;
+use baton_proto::control::{Notice, WindowRef};
 use baton_proto::ids::{MAX_GENERATION, Term, WindowId};
 use tokio::time::Instant;
 
 use super::reason::Reason;
 use super::seat::{Described, Seat};
 use super::{Election, HOLD, Output, Preferred, RETURN, Refused, SETTLE};
+use crate::roster::Grant;
+
+/// Terms that are remembered for people.
+const MAX_GRANTS: usize = 64;
 
 /// Coordinators that may have started after the one that an agent reports, with a clock that was set back, granted a term
 /// and died before the agent heard it.
@@ -243,7 +248,7 @@ impl Election {
         if seat.window.auto_start == on {
             return Ok(());
         }
-        std::sync::Arc::make_mut(&mut seat.window).auto_start = on;
+        Arc::make_mut(&mut seat.window).auto_start = on;
         // Whoever switched it, the agent says it again to the next coordinator.
         self.outputs.push_back(Output::Notify(id.clone(), Notice::AutoStart { auto_start: on }));
         self.is_dirty = true;
@@ -470,6 +475,7 @@ impl Election {
         *self.granted.entry(why.rule()).or_default() += 1;
         let term = Term { generation: self.generation, seq: self.last_seq };
         self.place = Place::Live { window: id.clone(), term, claim, why };
+        self.note_grant(id, term, why);
         self.vacated = None;
         self.displaced = None;
         self.is_dirty = true;
@@ -479,6 +485,17 @@ impl Election {
             self.fallen = None;
             self.preferred = Some(Preferred { window, pid, pid_start: seat.pid_start, term: Some(term) });
         }
+    }
+
+    /// For people who ask later why a window is live.
+    fn note_grant(&mut self, id: &WindowId, term: Term, why: Reason) {
+        let name = self.seats.get(id).map_or_else(|| id.to_string(), |seat| seat.window.name.clone());
+        let window = WindowRef { id: id.clone(), name };
+        let grant = Grant { at: self.last_run, window, term, rule: why.rule(), why: why.text() };
+        let grants = Arc::make_mut(&mut self.grants);
+        let n_over = (grants.len() + 1).saturating_sub(MAX_GRANTS);
+        grants.drain(..n_over);
+        grants.push(grant);
     }
 
     /// Nobody is live, and that is the user's wish.

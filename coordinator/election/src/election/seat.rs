@@ -100,6 +100,7 @@ impl Seat {
             trees: trees.collect(),
             folders: register.folders,
             state: known.map_or(WindowState::Off, |seat| seat.window.state),
+            why: known.map(|seat| seat.window.why.clone()).unwrap_or_default(),
             responsive: true,
             auto_start: auto_start.unwrap_or(register.auto_start),
             pid: register.pid,
@@ -219,8 +220,10 @@ impl Seat {
         } else {
             (WindowState::Standby, place.standby_because.clone())
         };
-        if self.window.state != state {
-            Arc::make_mut(&mut self.window).state = state;
+        if self.window.state != state || self.window.why != why {
+            let window = Arc::make_mut(&mut self.window);
+            window.state = state;
+            window.why.clone_from(&why);
         }
         Notice::State { state, term, live: live.cloned(), why, awaited }
     }
