@@ -91,6 +91,8 @@ enum Verb {
     Settings(settings::SettingsOptions),
     /// Open a page in the browser: which window is live and why, and what clients call
     Open(open::OpenOptions),
+    /// Show the same in the terminal
+    Top,
     /// Check everything that can keep Baton from working
     Doctor(JsonOption),
     /// Show the log
@@ -186,7 +188,8 @@ async fn run(verb: Verb) -> Done {
         Verb::Port(argument) => settings::port(argument).await,
         Verb::Token(options) => settings::token(options).await,
         Verb::Settings(options) => settings::settings(options).await,
-        Verb::Open(options) => open::run(options).await,
+        Verb::Open(options) => open::open(options).await,
+        Verb::Top => open::top().await,
         Verb::Doctor(JsonOption { json }) => doctor::run(json).await,
         Verb::Logs(options) => logs::run(options).await,
         Verb::LogLevel(options) => settings::log_level(options).await,

@@ -10,12 +10,13 @@ use baton_proto::control::{
     Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
 };
 use baton_proto::ids::WindowId;
+use baton_proto::page::Look;
 use baton_proto::shim::Verb;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::connection::{CallError, Connection};
 use crate::routes::{
-    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, Method, PAGE, REGISTER, REPLACE,
+    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, REGISTER, REPLACE,
     ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS,
 };
 
@@ -84,6 +85,11 @@ impl Connection {
     /// [`CHANGE_PORT`].
     pub async fn change_port(&mut self, change: &PortChange) -> Result<PortChanged, CallError> {
         self.ask(CHANGE_PORT, change).await
+    }
+
+    /// [`LOOK`].
+    pub async fn look(&mut self) -> Result<Look, CallError> {
+        self.get(LOOK.path).await
     }
 
     /// [`PAGE`].

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`explain`] | an error for people: message and remedy apart |
 //! | [`folders`] | where installed programs and configuration lie |
+//! | [`lead`] | the file that leads a browser to the page |
 //! | [`home`] | the state folder: paths, checks, the secret, the discovery file |
 //! | [`logs`] | log files: private, one line an event, never through a link |
 //! | [`logging`] | what of a process goes there, and in which form |
@@ -33,6 +34,7 @@ pub mod folders;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 pub mod home;
+pub mod lead;
 pub mod logging;
 pub mod logs;
 #[cfg_attr(sim, path = "sim/net.rs")]

@@ -56,6 +56,8 @@ pub const STATUS: Route = get("/v1/status");
 pub const ROTATE_TOKEN: Route = post("/v1/token/rotate");
 /// Move to another port.
 pub const CHANGE_PORT: Route = post("/v1/port");
+/// What the page shows.
+pub const LOOK: Route = get("/v1/look");
 /// A one-time link to the page.
 pub const PAGE: Route = post("/v1/page");
 /// Hand everything over to another version.

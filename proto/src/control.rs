@@ -14,6 +14,7 @@
 //! | `GET /v1/status` | -> [`Status`] |
 //! | `POST /v1/token/rotate` | -> [`Rotated`] |
 //! | `POST /v1/port` | [`PortChange`] -> [`PortChanged`] |
+//! | `GET /v1/look` | -> [`crate::page::Look`] |
 //! | `POST /v1/page` | -> [`PageLink`] |
 //! | `POST /v1/replace` | [`Replace`] -> [`Replaced`]; the coordinator hands its lock and listeners over, then ends |
 //! | `POST /v1/shutdown` | -> `{}`; the coordinator answers, then ends |

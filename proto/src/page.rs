@@ -9,6 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::control::{DebugSession, WindowKind, WindowState};
 use crate::ids::{InstanceId, WindowId};
 
+/// All that there is to see at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Look {
+    /// Everything but the calls.
+    pub overview: Overview,
+    /// The calls that run, and the last hundred, in the order of their last change.
+    pub calls: Vec<Call>,
+}
+
 /// Everything but the calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Overview {

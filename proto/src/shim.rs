@@ -112,6 +112,8 @@ contract! {
         GetClientConfig = "baton/clientConfig": ClientConfigWish => ClientConfig;
         /// What clients do in this window.
         GetWork = "window/work": Nothing => Work;
+        /// The coordinator's page, for a browser.
+        OpenPage = "baton/openPage": Nothing => PagePlace;
         /// URL and token for VS Code's own MCP client.
         GetEndpoint = "baton/endpoint": Nothing => Endpoint;
 
@@ -357,6 +359,16 @@ pub struct WorkClient {
     pub name: String,
     /// Seconds since its last call began.
     pub seconds: u64,
+}
+
+/// The coordinator's page, good for one use within a minute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PagePlace {
+    /// Where it is.
+    pub url: String,
+    /// A file that leads there, for a browser on the agent's machine: its arguments can be read by everybody there. Null
+    /// when it cannot be written.
+    pub file: Option<String>,
 }
 
 /// Where MCP is served.

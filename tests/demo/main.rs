@@ -7,6 +7,7 @@
 mod adapters;
 mod code;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -20,12 +21,14 @@ use baton_tests::world::{World, live_name, state_of};
 pub(crate) struct Timeline {
     start: Instant,
     last: Instant,
+    /// A person looks at the page meanwhile: no step begins before they want it.
+    waits: bool,
 }
 
 impl Timeline {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
-        Self { start: now, last: now }
+        Self { start: now, last: now, waits: false }
     }
 
     #[expect(clippy::print_stdout, reason = "the timeline is what the demo is for")]
@@ -36,8 +39,21 @@ impl Timeline {
         println!("{:>7} ms  {:>+7} ms  {what}", at.as_millis(), took.as_millis() as i64);
     }
 
+    /// Says where the page is; it ends with its coordinator, as the story has one end.
+    #[expect(clippy::print_stdout, reason = "the timeline is what the demo is for")]
+    fn page(&mut self, world: &World) {
+        let link = world.baton_ok(&["open", "--print"]);
+        println!("\nThe page, for a browser on this machine, within a minute:\n{link}");
+        self.waits = true;
+    }
+
     #[expect(clippy::print_stdout, reason = "the timeline is what the demo is for")]
     pub(crate) fn heading(&mut self, what: &str) {
+        if self.waits && std::io::stdin().is_terminal() {
+            println!("\nPress Enter to go on.");
+            // Whoever closes the input waits for nothing.
+            let _ = std::io::stdin().read_line(&mut String::new());
+        }
         println!("\n{what}");
         self.last = Instant::now();
     }
@@ -54,9 +70,17 @@ fn main() -> ExitCode {
         return code::demo();
     }
     let stay = std::env::args().any(|argument| argument == "--stay");
+    let with_page = std::env::args().any(|argument| argument == "--page");
     let mut timeline = Timeline::new();
     let mut world = World::new();
+    register(&mut world, &mut timeline);
+    if with_page {
+        timeline.page(&world);
+    }
     let client = play(&mut world, &mut timeline);
+    if with_page {
+        timeline.page(&world);
+    }
     if stay {
         drop(client);
         leave(world);
@@ -78,7 +102,7 @@ fn end(world: &mut World, timeline: &mut Timeline) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn play(world: &mut World, timeline: &mut Timeline) -> Client {
+fn register(world: &mut World, timeline: &mut Timeline) {
     timeline.heading("1. three windows register, rules decide");
     for name in ["shop", "weather", "robots"] {
         world.window(name);
@@ -92,7 +116,9 @@ fn play(world: &mut World, timeline: &mut Timeline) -> Client {
     assert_eq!(live_name(&status), Some("shop"), "the first window is live (R1)");
     assert_eq!(state_of(&status, "weather"), Some(WindowState::Standby), "the others yield (R2)");
     assert_eq!(state_of(&status, "robots"), Some(WindowState::Standby), "the others yield (R2)");
+}
 
+fn play(world: &mut World, timeline: &mut Timeline) -> Client {
     timeline.heading(&format!("2. an MCP client connects to {} and debugs", world.url()));
     let mut client = world.client(ClientKind::Python1);
     timeline.say(&format!("connected: MCP {}", client.ready["protocol"].as_str().unwrap_or("?")));

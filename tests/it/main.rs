@@ -27,6 +27,7 @@ mod succession;
 mod threats;
 mod tidy;
 mod toolsets;
+mod top;
 mod trees;
 mod walls;
 mod words;

@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 import { type Agent, AgentGone } from './agent';
 import type { ClientConfigs } from './clients';
 import { reason, remedies, sentence, warn, warnOf } from './problems';
-import { Act, GetStatus, SetAutoStart, type Verb, type WindowStatus } from './protocol';
+import { Act, GetStatus, OpenPage, SetAutoStart, type Verb, type WindowStatus } from './protocol';
 import { configuration } from './configuration';
 import { isPort, type Settings } from './settings';
 import { explanation, headline } from './statusBar';
@@ -49,6 +49,7 @@ export class Panel {
             handOver: () => this.handOver(),
             changePort: () => this.changePort(),
             toggleAutoStart: () => this.toggleAutoStart(),
+            openPage: () => this.openPage(),
             copyClientConfig: () => this.clients.copy(),
             showLogs: () => this.log.show(),
         };
@@ -168,6 +169,7 @@ export class Panel {
                 : entry('circle-slash', vscode.l10n.t('Auto-start is off; turn it on'), 'toggleAutoStart'),
             entry('plug', vscode.l10n.t('Change the port...'), 'changePort', standing?.url ?? undefined),
             entry('copy', vscode.l10n.t('Copy a client\'s configuration...'), 'copyClientConfig'),
+            entry('browser', vscode.l10n.t('Open in the browser'), 'openPage', vscode.l10n.t('all windows, and every call')),
             entry('output', vscode.l10n.t('Show logs'), 'showLogs'),
         );
         return entries;
@@ -251,6 +253,13 @@ export class Panel {
             return;
         }
         await this.clients.offerNewUrl(await this.settings.changePort(Number(text)));
+    }
+
+    /** What is in a browser's arguments everybody on its machine can read: on this one a file leads to the page. */
+    private async openPage(): Promise<void> {
+        const { url, file } = await this.agent.request(OpenPage, {});
+        const isHere = vscode.env.uiKind === vscode.UIKind.Desktop && vscode.env.remoteName === undefined;
+        await vscode.env.openExternal(isHere && typeof file === 'string' ? vscode.Uri.file(file) : vscode.Uri.parse(url));
     }
 
     private async toggleAutoStart(): Promise<void> {

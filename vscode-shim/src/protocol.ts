@@ -335,6 +335,14 @@ export interface Outcome {
     window: WindowRef;
 }
 
+/** The coordinator's page, good for one use within a minute. */
+export interface PagePlace {
+    /** A file that leads there, for a browser on the agent's machine: its arguments can be read by everybody there. Null when it cannot be written. */
+    file?: string | null;
+    /** Where it is. */
+    url: string;
+}
+
 /** The user moves the coordinator to another port. */
 export interface PortChange {
     /** 1024 or higher. */
@@ -521,6 +529,7 @@ export const TakeSettings = new RequestType<EditorSettings, SettingsTaken, void>
 export const ListClients = new RequestType<Nothing, Clients, void>('baton/clients');
 export const GetClientConfig = new RequestType<ClientConfigWish, ClientConfig, void>('baton/clientConfig');
 export const GetWork = new RequestType<Nothing, Work, void>('window/work');
+export const OpenPage = new RequestType<Nothing, PagePlace, void>('baton/openPage');
 export const GetEndpoint = new RequestType<Nothing, Endpoint, void>('baton/endpoint');
 export const AskHandover = new RequestType<HandoverQuestion, HandoverAnswer, void>('window/askHandover');
 export const StartInEditor = new RequestType<EditorStart, EditorStarted, void>('debug/start');

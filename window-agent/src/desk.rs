@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use baton_link::connection::{CallError, Connection};
 use baton_link::find::{FindError, FindOptions, find, find_or_start};
+use baton_link::lead;
 use baton_proto::control::{Notice, Outcome, PortChange, PortChanged, WindowSettings};
 use baton_proto::discovery::Role;
 use baton_proto::shim::{
@@ -17,8 +18,8 @@ use baton_proto::shim::{
     ClientName, Clients, EditorBreakpoints, EditorBreakpointsChanged, EditorDebuggers,
     EditorDebuggersChanged, EditorLaunch, EditorLaunchChanged, EditorSessionBegan, EditorSessionEnded,
     EditorSessionMessage, EditorSessionRef, Endpoint, GetClientConfig, GetEndpoint, GetStatus, GetWork,
-    HandoverQuestion, ListClients, Nothing, Notification, Request, SetAutoStart, Standing, StandingChanged,
-    TakeSettings, Transport, Verb, WindowBeat,
+    HandoverQuestion, ListClients, Nothing, Notification, OpenPage, PagePlace, Request, SetAutoStart,
+    Standing, StandingChanged, TakeSettings, Transport, Verb, WindowBeat,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -222,6 +223,7 @@ impl Desk {
             }
             GetClientConfig::METHOD => to_value(client_config(from_value(params)?).await?),
             GetWork::METHOD => to_value(work::of(&self.window).await),
+            OpenPage::METHOD => to_value(self.page().await?),
             GetEndpoint::METHOD => to_value(self.endpoint().await?),
             _ => Err(Refusal::protocol(METHOD_NOT_FOUND, format!("there is no method {method}"))),
         }
@@ -257,6 +259,14 @@ impl Desk {
                 Ok(PortChanged { url: to_url(connection.hello().port) })
             }
         }
+    }
+
+    async fn page(&self) -> Result<PagePlace, Refusal> {
+        let url = self.connect().await?.page_link().await.map_err(Refusal::new)?.url;
+        let file = lead::write(&self.find.home, &url).inspect_err(|error| {
+            tracing::warn!(%error, "the file that leads to the page cannot be written");
+        });
+        Ok(PagePlace { url, file: file.ok().map(|path| path.to_string_lossy().into_owned()) })
     }
 
     async fn endpoint(&self) -> Result<Endpoint, Refusal> {

@@ -52,14 +52,17 @@ enum Task {
         /// Leave everything running and print the URL and client configurations
         #[arg(long)]
         stay: bool,
+        /// Print the address of the page, and wait for Enter before each step
+        #[arg(long, conflicts_with = "vscode")]
+        page: bool,
         /// In three real VS Code windows: prints their addresses and runs the story there
         #[arg(long)]
         vscode: bool,
         /// One program per language, debugged through the stable URL
-        #[arg(long, conflicts_with_all = ["stay", "vscode"])]
+        #[arg(long, conflicts_with_all = ["stay", "page", "vscode"])]
         adapters: bool,
         /// An agent finds and reads a function in CPython's own library
-        #[arg(long, conflicts_with_all = ["stay", "vscode", "adapters"])]
+        #[arg(long, conflicts_with_all = ["stay", "page", "vscode", "adapters"])]
         code: bool,
     },
     /// Passes all tests, or the named suites: check, unit, it, clients, conformance, adapters, windows; `quick` takes a minute
@@ -118,7 +121,7 @@ fn main() -> ExitCode {
     let result = match Options::parse().task {
         Task::Demo { adapters: true, .. } => adapters::demo().map(|()| true),
         Task::Demo { code: true, .. } => task::demo_code().map(|()| true),
-        Task::Demo { stay, vscode: false, .. } => task::demo(stay).map(|()| true),
+        Task::Demo { stay, page, vscode: false, .. } => task::demo(stay, page).map(|()| true),
         Task::Demo { stay, vscode: true, .. } => task::demo_in_windows(stay).map(|()| true),
         Task::Test { mut words, stress, only } => {
             words.extend(only);

@@ -18,13 +18,13 @@ use crate::suites::{self, Suite};
 use crate::{adapters, windows};
 
 /// `cargo xtask demo`.
-pub(crate) fn demo(stay: bool) -> Result<()> {
+pub(crate) fn demo(stay: bool, page: bool) -> Result<()> {
     in_parallel(&[&|| DEBUGPY.install(), &|| MCP_1.install()])?;
     build(&PROGRAMS, &["--bins"])?;
     let mut demo = command(built("debug", "baton-demo")?);
-    if stay {
-        demo.arg("--stay");
-    }
+    demo.args(
+        [(stay, "--stay"), (page, "--page")].iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, flag)| flag),
+    );
     shown("the demo", &mut demo)
 }
 

@@ -47,6 +47,7 @@ use baton_proto::control::{
 };
 use baton_proto::discovery::{HelloAnswer, HelloCredential, Secret};
 use baton_proto::ids::WindowId;
+use baton_proto::page::Look;
 use baton_proto::{PROTOCOL, PROTOCOL_MIN};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -199,6 +200,7 @@ fn routes() -> Routes {
         .add(routes::STATUS, "status", "The coordinator and all windows", status)
         .add(routes::ROTATE_TOKEN, "rotate_token", "Make all client tokens worthless", rotate)
         .add(routes::CHANGE_PORT, "change_port", "Move to another port", change_port)
+        .add(routes::LOOK, "look", "What the page shows", look)
         .add(routes::PAGE, "page", "A one-time link to the page, for a browser on this machine", page)
         .add(routes::REPLACE, "replace", "Hand everything over to another version", replace)
         .add(routes::SHUTDOWN, "shutdown", "Answer, then end the coordinator", shutdown)
@@ -361,6 +363,10 @@ async fn change_port(
         Ok(Err(refused)) => Err(ControlError::conflict("port_refused", refused.0)),
         Err(_) => Err(KeeperError::Ended.into()),
     }
+}
+
+async fn look(State(state): State<ControlState>) -> Json<Look> {
+    Json(state.inner.page.look())
 }
 
 async fn page(State(state): State<ControlState>) -> Json<PageLink> {

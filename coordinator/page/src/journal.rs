@@ -53,7 +53,7 @@ impl Journal {
     /// A call has come.
     pub fn came(&self, id: &str, tool: &str, client: &str) {
         let at_ms = since_1970(SystemTime::now());
-        let client = shortened(client);
+        let client = &*plain(client);
         let mut calls = self.calls();
         let seq = calls.next();
         calls.meet(client, at_ms);
@@ -169,8 +169,9 @@ impl Calls {
     }
 }
 
-fn shortened(name: &str) -> &str {
-    name.char_indices().nth(NAME_MAX).map_or(name, |(end, _)| &name[..end])
+/// A name that fills neither a memory nor a screen, and does nothing to a terminal.
+fn plain(name: &str) -> String {
+    name.chars().take(NAME_MAX).map(|one| if one.is_control() { '?' } else { one }).collect()
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use baton_http::passes::{PAGE_LIFE, Passes};
 use baton_http::respond;
 use baton_proto::control::Outcome;
 use baton_proto::ids::WindowId;
-use baton_proto::page::Overview;
+use baton_proto::page::{Look, Overview};
 use http::header::{self, HeaderValue};
 use http::{Method, Response, StatusCode};
 use serde_json::json;
@@ -98,8 +98,13 @@ impl Page {
     }
 
     /// All that there is to see but the calls.
-    pub fn overview(&self) -> Overview {
+    pub(crate) fn overview(&self) -> Overview {
         overview::overview(&self.0, self.port())
+    }
+
+    /// All that there is to see at this moment.
+    pub fn look(&self) -> Look {
+        Look { overview: self.overview(), calls: self.0.journal.changed_after(0, OLDER).0 }
     }
 
     fn port(&self) -> u16 {

@@ -32,8 +32,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "baton-coordinator",
-        &["baton-bridge", "baton-client-files", "baton-daemon", "baton-link", "baton-proto"],
+        &["baton-bridge", "baton-client-files", "baton-daemon", "baton-link", "baton-proto", "baton-show"],
     ),
+    ("baton-show", &["baton-link", "baton-proto"]),
     ("baton-agent-base", &["baton-jsonc", "baton-link", "baton-proto"]),
     ("baton-agent-debug", &["baton-agent-base", "baton-link", "baton-proto"]),
     ("baton-agent-code", &["baton-agent-base", "baton-link", "baton-proto"]),
