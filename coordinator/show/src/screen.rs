@@ -172,8 +172,11 @@ impl Screen {
                 (true, WindowState::Standby) => ("standby", Style::new().fg(Color::Blue)),
                 (true, WindowState::Off) => ("off", Style::new().add_modifier(Modifier::DIM)),
             };
-            let why =
-                if window.responsive { window.why.as_str() } else { "its agent is not responding; restart it" };
+            let why = if window.responsive {
+                window.why.as_str()
+            } else {
+                "its agent is not responding; restart it"
+            };
             let sessions: Vec<&str> = window.sessions.iter().map(|session| session.name.as_str()).collect();
             Row::new([
                 Span::styled(word, style),
