@@ -51,7 +51,7 @@ test('the panel: every entry, and nothing in English', async () => {
     const labels = await rows.locator('.label-name').allInnerTexts();
     const entries = [
         'Stop', 'Restart', 'Hand over to another window...', 'Auto-start is on; turn it off', 'Change the port...',
-        "Copy a client's configuration...", 'Show logs',
+        "Copy a client's configuration...", 'Open in the browser', 'Show logs',
     ];
     assert.deepEqual(labels.map((label) => label.trim()), entries.map((entry) => TEXTS[entry]));
     await window.page.keyboard.press('Escape');
