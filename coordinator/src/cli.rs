@@ -47,7 +47,10 @@ Environment variables:
   BATON_PORT      Port
   BATON_LOG       Log filter, such as `debug`
   BATON_ADAPTERS  Folder of installed debug adapters
-  BATON_SERVERS   Folder of installed language servers";
+  BATON_SERVERS   Folder of installed language servers
+  LCP_PORT        Port, where BATON_PORT is not set
+  LCP_LOG_LEVEL   Log filter, where BATON_LOG is not set
+  LCP_TMP_DIR     Folder for temporary files";
 
 /// One MCP URL for all your VS Code windows.
 #[derive(Debug, Parser)]

@@ -258,7 +258,7 @@ async fn start(options: &FindOptions) -> Result<Option<Instant>, FindError> {
 fn is_locked(home: &Home) -> bool {
     let Ok(file) = std::fs::File::open(home.lock_path()) else { return false };
     // A coordinator that starts at this very moment tries again.
-    matches!(fs4::FileExt::try_lock_shared(&file), Err(fs4::TryLockError::WouldBlock))
+    matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock))
 }
 
 /// Ends a hung coordinator, when there is one, and waits until its lock is free.

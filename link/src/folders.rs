@@ -16,8 +16,12 @@ pub fn installed(kind: &str, variable: &str) -> Option<PathBuf> {
 
 /// The user's configuration file of this name. In `BATON_HOME` when it is set.
 pub fn config(name: &str) -> Option<PathBuf> {
-    let user = || Some(dirs()?.config_dir().to_owned());
-    absolute(set(HOME_VARIABLE).or_else(user)?.join(name))
+    absolute(set(HOME_VARIABLE).or_else(user_config)?.join(name))
+}
+
+/// The folder of the user's configuration files when `BATON_HOME` is not set.
+pub(crate) fn user_config() -> Option<PathBuf> {
+    Some(dirs()?.config_dir().to_owned())
 }
 
 /// The folder for what is known of changes of files that are being made, in the state folder.

@@ -111,6 +111,22 @@ fn reason(source: &io::Error) -> &'static str {
     }
 }
 
+/// Writes a file of this user's alone as a whole: a reader sees the old one or the new one, also after a crash.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(ErrorKind::InvalidFilename.into());
+    };
+    let temporary = folder.join(format!("{}.{}.tmp", name.to_string_lossy(), random_hex()?));
+    let written = write_new(&temporary, bytes)
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .and_then(|()| File::open(folder)?.sync_all());
+    if written.is_err() {
+        // The temporary file may not even be there; the first error is the one that counts.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
 /// The part of `state.json` that other processes read; written by the coordinator alone.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -190,6 +206,12 @@ impl Home {
         self.root.join("logs")
     }
 
+    /// The folder of the user's configuration: the user's own for the state folder that is, else that itself.
+    pub fn config_folder(&self) -> PathBuf {
+        let is_own = folders::state().is_some_and(|own| own == self.root);
+        folders::user_config().filter(|_| is_own).unwrap_or_else(|| self.root.clone())
+    }
+
     /// The folder of the Unix sockets, see [`crate::socket`].
     pub fn sockets_path(&self) -> PathBuf {
         self.root.join("sockets")
@@ -253,15 +275,7 @@ impl Home {
 
     /// Writes a file of the folder as a whole: a reader sees the old one or the new one, also after a crash.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let temporary = self.root.join(format!("{name}.{}.tmp", random_hex()?));
-        let written = write_new(&temporary, bytes)
-            .and_then(|()| std::fs::rename(&temporary, self.root.join(name)))
-            .and_then(|()| File::open(&self.root)?.sync_all());
-        if written.is_err() {
-            // The temporary file may not even be there; the first error is the one that counts.
-            let _ = std::fs::remove_file(&temporary);
-        }
-        written
+        replace_file(&self.root.join(name), bytes)
     }
 
     /// Reads a file of the folder of at most so many bytes; `None` when it is not there.
@@ -352,7 +366,7 @@ impl Home {
     fn create_secret(&self) -> Result<Secret, HomeError> {
         let io_error = |source| self.io_error("secret", source);
         let folder = File::open(&self.root).map_err(io_error)?;
-        fs4::FileExt::lock(&folder).map_err(io_error)?;
+        folder.lock().map_err(io_error)?;
         if let Some(secret) = self.read_secret()? {
             return Ok(secret);
         }

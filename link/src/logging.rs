@@ -26,6 +26,8 @@ use crate::process::own_id;
 
 /// Environment variable with the filter that a process starts with, as of `tracing-subscriber`.
 pub const FILTER_VARIABLE: &str = "BATON_LOG";
+/// The same by the name that another tool gives it; ours comes first.
+pub const FILTER_ALIAS: &str = "LCP_LOG_LEVEL";
 
 /// What coordinators and agents tell unless something else is asked for: lifecycles. rmcp tells three things about each
 /// call at that level.
@@ -64,7 +66,10 @@ pub fn start(files: Option<(&Home, &'static str)>, filter: &str, stderr: Option<
         Ok(file) => (file.map(|file| Lines(Arc::new(Mutex::new(file)))), Ok(())),
         Err(error) => (None, Err(error)),
     };
-    let asked = std::env::var(FILTER_VARIABLE).ok().map(|asked| without_bodies(&asked));
+    let asked = std::env::var(FILTER_VARIABLE)
+        .or_else(|_| std::env::var(FILTER_ALIAS))
+        .ok()
+        .map(|asked| without_bodies(&asked));
     let began = asked.filter(|asked| EnvFilter::try_new(asked).is_ok()).unwrap_or_else(|| filter.to_owned());
     let (filter, handle) = reload::Layer::new(EnvFilter::new(&began));
     let registry = tracing_subscriber::registry()

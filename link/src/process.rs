@@ -259,9 +259,9 @@ mod tests {
         let path = dir.path().join("lock");
         let file = std::fs::File::create(&path).unwrap();
         assert_eq!(lock_holder(&path), None, "open is not locked");
-        fs4::FileExt::lock_shared(&file).unwrap();
+        file.lock_shared().unwrap();
         assert_eq!(lock_holder(&path), None, "shared is not held");
-        fs4::FileExt::lock(&file).unwrap();
+        file.lock().unwrap();
         assert_eq!(lock_holder(&path).unwrap().pid, std::process::id());
         std::fs::remove_file(&path).unwrap();
         std::fs::File::create(&path).unwrap();

@@ -3,6 +3,7 @@
 //! **Invariant:** nothing of ours lies in the common temporary folder itself. Its names can be read there, also in
 //! the arguments of the programs that write them, so another user could be first to make such a file.
 
+use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -13,6 +14,8 @@ use rustix::fs::OFlags;
 
 use crate::home::random_hex;
 
+/// Names another folder for temporary files.
+const COMMON_VARIABLE: &str = "LCP_TMP_DIR";
 /// How the names of these folders begin.
 const PREFIX: &str = "baton-scratch-";
 
@@ -35,10 +38,21 @@ pub fn folder() -> io::Result<PathBuf> {
     if let Some(scratch) = own.as_ref().filter(|scratch| scratch.path.is_dir()) {
         return Ok(scratch.path.clone());
     }
-    let common = std::env::temp_dir();
+    let common = common(std::env::var_os(COMMON_VARIABLE))?;
     remove_abandoned(&common);
     let scratch = Scratch::make(&common)?;
     Ok(own.insert(scratch).path.clone())
+}
+
+/// The folder for temporary files: the system's, or what the environment names in another tool's word.
+fn common(named: Option<OsString>) -> io::Result<PathBuf> {
+    match named.filter(|path| !path.is_empty()).map(PathBuf::from) {
+        Some(named) => {
+            DirBuilder::new().mode(0o700).recursive(true).create(&named)?;
+            Ok(named)
+        }
+        None => Ok(std::env::temp_dir()),
+    }
 }
 
 /// Removes the folder with all that is in it, at the end of the process. What is killed leaves its folder to the
@@ -80,7 +94,7 @@ fn try_lock(path: &Path) -> Option<File> {
     let folder = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
     let (ours, there) = (folder.metadata().ok()?, std::fs::symlink_metadata(path).ok()?);
     let is_own = ours.uid() == rustix::process::geteuid().as_raw();
-    fs4::FileExt::try_lock(&folder).ok()?;
+    folder.try_lock().ok()?;
     let is_there = (ours.dev(), ours.ino()) == (there.dev(), there.ino()) && path.exists();
     (is_own && is_there).then_some(folder)
 }
@@ -100,6 +114,15 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+
+    #[test]
+    fn another_folder_is_made_when_it_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let named = dir.path().join("a/b");
+        assert_eq!(common(Some(named.clone().into())).unwrap(), named);
+        assert!(named.is_dir());
+        assert_eq!(common(None).unwrap(), std::env::temp_dir());
+    }
 
     #[test]
     fn a_folder_is_private_and_goes_when_its_process_has_gone() {

@@ -20,6 +20,14 @@ pub const PROGRAM_VARIABLE: &str = "BATON_BIN";
 
 /// Environment variable with the port of the first coordinator there is.
 pub const PORT_VARIABLE: &str = "BATON_PORT";
+/// The same by the name that another tool gives it; ours comes first.
+pub const PORT_ALIAS: &str = "LCP_PORT";
+
+/// The port that the environment names.
+pub fn port_of_env() -> Option<String> {
+    let set = |name| std::env::var(name).ok().filter(|port| !port.is_empty());
+    set(PORT_VARIABLE).or_else(|| set(PORT_ALIAS))
+}
 
 /// Starts allowed within [`SPAWN_WINDOW`]: a coordinator that dies at once must not be started in a loop.
 const MAX_SPAWNS: usize = 5;

@@ -304,7 +304,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Settings of the coordinator, kept in `state.json`.
+/// Settings of the coordinator: what `config.toml` says. `state.json` keeps the last ones that were good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Settings {
@@ -366,6 +366,59 @@ pub struct SettingsChange {
     pub log: Option<String>,
     /// See [`Settings::log_format`].
     pub log_format: Option<LogFormat>,
+}
+
+impl Settings {
+    /// These, with a change.
+    #[must_use]
+    pub fn changed(self, change: SettingsChange) -> Self {
+        Self {
+            follow_focus: change.follow_focus.unwrap_or(self.follow_focus),
+            ai_handover: change.ai_handover.unwrap_or(self.ai_handover),
+            routing: change.routing.unwrap_or(self.routing),
+            hold_calls_ms: change.hold_calls_ms.unwrap_or(self.hold_calls_ms),
+            toolsets: change.toolsets.unwrap_or(self.toolsets),
+            redact: change.redact.unwrap_or(self.redact),
+            allow_protected: change.allow_protected.unwrap_or(self.allow_protected),
+            log: change.log.unwrap_or(self.log),
+            log_format: change.log_format.unwrap_or(self.log_format),
+        }
+    }
+}
+
+impl SettingsChange {
+    /// This change, and then a later one.
+    #[must_use]
+    pub fn and(self, later: Self) -> Self {
+        Self {
+            follow_focus: later.follow_focus.or(self.follow_focus),
+            ai_handover: later.ai_handover.or(self.ai_handover),
+            routing: later.routing.or(self.routing),
+            hold_calls_ms: later.hold_calls_ms.or(self.hold_calls_ms),
+            toolsets: later.toolsets.or(self.toolsets),
+            redact: later.redact.or(self.redact),
+            allow_protected: later.allow_protected.or(self.allow_protected),
+            log: later.log.or(self.log),
+            log_format: later.log_format.or(self.log_format),
+        }
+    }
+}
+
+impl From<Settings> for SettingsChange {
+    /// To exactly these.
+    fn from(settings: Settings) -> Self {
+        Self {
+            follow_focus: Some(settings.follow_focus),
+            ai_handover: Some(settings.ai_handover),
+            routing: Some(settings.routing),
+            hold_calls_ms: Some(settings.hold_calls_ms),
+            toolsets: Some(settings.toolsets),
+            redact: Some(settings.redact),
+            allow_protected: Some(settings.allow_protected),
+            log: Some(settings.log),
+            log_format: Some(settings.log_format),
+        }
+    }
 }
 
 /// `baton status --json` while the coordinator runs. Scripts depend on the names.

@@ -8,6 +8,7 @@ mod cache;
 mod changes;
 mod code;
 mod command_line;
+mod configuration;
 mod doctor;
 mod edge;
 mod election;

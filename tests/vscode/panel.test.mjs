@@ -26,7 +26,7 @@ stage(async (start) => {
     editor = await start({ env: { CODEX_HOME: codex } });
     window = await editor.open(editor.project('shop'), /live/);
     other = await editor.open(editor.project('robots'), /standby/);
-});
+}, () => {}, () => editor.baton('take', 'shop'));
 
 /** Opens the panel and chooses an entry, without the mouse. */
 async function type(...labels) {

@@ -11,6 +11,9 @@ import { isPort, type Settings } from './settings';
 import { explanation, headline } from './statusBar';
 import type { WindowActions } from './view';
 
+/** For VS Code to say what it marked in a new list. */
+const PATIENCE_MS = 1_000;
+
 type Entry = vscode.QuickPickItem & { command?: string };
 
 export class Panel {
@@ -91,6 +94,9 @@ export class Panel {
         let marked: string | undefined;
         /** What is to be marked in a new list: until VS Code says that it is, it speaks of the old one or the first entry. */
         let awaited: { command: string | undefined } | undefined;
+        /** Of two new lists at once nobody could tell whose mark VS Code speaks of. */
+        let isStale = false;
+        let patience: NodeJS.Timeout | undefined;
         // What stands here may change while the user reads it.
         const draw = () => {
             panel.title = `Baton: ${headline(this.agent).word}`;
@@ -100,19 +106,32 @@ export class Panel {
             if (now === drawn) {
                 return;
             }
+            if (awaited !== undefined) {
+                isStale = true;
+                return;
+            }
             panel.items = entries;
             // Enter is to choose what was marked before, or nothing.
             if (drawn !== '') {
                 panel.activeItems = entries.filter(({ command }) => command !== undefined && command === marked);
                 marked = panel.activeItems[0]?.command;
                 awaited = { command: marked };
+                patience = setTimeout(settle, PATIENCE_MS);
             }
             drawn = now;
         };
+        const settle = () => {
+            clearTimeout(patience);
+            awaited = undefined;
+            if (isStale) {
+                isStale = false;
+                draw();
+            }
+        };
         panel.onDidChangeActive(([entry]) => {
             if (awaited === undefined || awaited.command === entry?.command) {
-                awaited = undefined;
                 marked = entry?.command;
+                settle();
             }
         });
         draw();
@@ -126,6 +145,7 @@ export class Panel {
             panel.show();
         });
         changes.dispose();
+        clearTimeout(patience);
         panel.dispose();
         if (entry?.command !== undefined) {
             await vscode.commands.executeCommand(entry.command);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use baton_link::find::FindOptions;
 use baton_link::home::Home;
-use baton_link::spawn::PORT_VARIABLE;
+use baton_link::spawn::port_of_env;
 use baton_proto::ids::WindowId;
 use baton_proto::shim::EXIT_RESTART;
 use tokio::sync::{mpsc, watch};
@@ -64,7 +64,7 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
         window.set_home(&home);
     }
     let mut find = FindOptions::new(home);
-    find.first_port = std::env::var(PORT_VARIABLE).ok().and_then(|port| port.parse().ok());
+    find.first_port = port_of_env().and_then(|port| port.parse().ok());
     let shutdown = end_signal()?;
     let (reporter, pulse) = {
         let _inside = heart.enter();

@@ -86,6 +86,8 @@ pub enum Order {
     Replace(PathBuf, oneshot::Sender<Result<u16, Explanation>>),
     /// Listen on another port; reply once it answers, or why it cannot.
     ChangePort(u16, oneshot::Sender<Result<(), PortRefused>>),
+    /// Change settings for good; reply with those in force, or why they did not change.
+    ChangeSettings(SettingsChange, oneshot::Sender<Result<Settings, Explanation>>),
     /// Make all client tokens worthless; reply with the new epoch once it is written down, or why it cannot be:
     /// a coordinator that starts from the file must not take the old token again.
     RotateToken(oneshot::Sender<Result<u32, Explanation>>),
@@ -332,7 +334,13 @@ async fn change_settings(
     Checked(change): Checked<SettingsChange>,
 ) -> Answer<Settings> {
     validate::settings(&change)?;
-    Ok(Json(state.keeper().change_settings(change).await?))
+    let (reply, changed) = oneshot::channel();
+    state.order(Order::ChangeSettings(change, reply)).await?;
+    match changed.await {
+        Ok(Ok(settings)) => Ok(Json(settings)),
+        Ok(Err(why)) => Err(ControlError::not_written(why)),
+        Err(_) => Err(KeeperError::Ended.into()),
+    }
 }
 
 async fn status(State(state): State<ControlState>) -> Answer<Status> {

@@ -5,7 +5,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use baton_link::explain::Explanation;
-use baton_link::logging;
 use baton_link::socket::WINDOW_PREFIX;
 use baton_proto::control::{DebugSession, Heartbeat, Register, SettingsChange};
 use baton_proto::ids::WindowId;
@@ -25,11 +24,6 @@ const MAX_SESSIONS: usize = 64;
 const MAX_SOCKET_NAME: usize = 96;
 /// Lowest port that needs no privilege; no service that a proxy must not reach listens above it by custom.
 const MIN_PORT: u16 = 1_024;
-/// Longest time a call may wait for a live window: clients give up earlier.
-const MAX_HOLD_CALLS_MS: u64 = 300_000;
-/// The toolsets there are.
-const TOOLSETS: [&str; 7] = ["debugger", "code", "windows", "debug", "quick", "lcp", "refactor"];
-
 pub(super) fn window_id(text: String) -> Result<WindowId, ControlError> {
     WindowId::try_from(text).map_err(|invalid| ControlError::invalid(invalid.to_string()))
 }
@@ -100,23 +94,7 @@ pub(super) fn heartbeat(heartbeat: &Heartbeat) -> Result<(), ControlError> {
 }
 
 pub(super) fn settings(change: &SettingsChange) -> Result<(), ControlError> {
-    if change.hold_calls_ms.is_some_and(|hold_ms| hold_ms > MAX_HOLD_CALLS_MS) {
-        return invalid("`hold_calls_ms` must be at most 300000");
-    }
-    if let Some(Err(why)) = change.log.as_deref().map(logging::check) {
-        return invalid(&format!("`log`: {why}"));
-    }
-    let Some(toolsets) = &change.toolsets else { return Ok(()) };
-    if toolsets.is_empty() || toolsets.len() > TOOLSETS.len() {
-        return invalid(&format!("`toolsets` must contain at least one of {}", TOOLSETS.join(", ")));
-    }
-    match toolsets.iter().find(|name| !TOOLSETS.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(unknown) => {
-            let unknown: String = unknown.chars().take(40).collect();
-            invalid(&format!("unknown toolset {unknown:?} ({})", TOOLSETS.join(", ")))
-        }
-    }
+    baton_config::check(change).map_err(|(_, why)| ControlError::invalid(why))
 }
 
 pub(super) fn port(port: u16) -> Result<(), ControlError> {

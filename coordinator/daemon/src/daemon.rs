@@ -2,10 +2,12 @@
 //!
 //! | module | what belongs there |
 //! |---|---|
+//! | `configure` | settings: what the user wrote, what a command changes |
 //! | `ports` | where it answers, and who keeps the port when it is killed |
 //! | `token` | the token of MCP clients: rotated, revoked |
 //! | `remember` | `state.json`: what the next one is left |
 
+mod configure;
 mod ports;
 mod remember;
 mod token;
@@ -35,10 +37,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::app::App;
+use crate::configuration::Configuration;
 use crate::holder::Lease;
 use crate::presence::Presence;
 use crate::singleton::{self, BindError, Lock, LockError, PortChoice};
-use crate::state::StateFile;
+use crate::state::{State, StateFile};
 use crate::succession::{self, Inheritance};
 use crate::watchers::Watchers;
 use ports::bind_patiently;
@@ -131,6 +134,8 @@ pub async fn run(
     let secret = home.secret()?;
     let state = StateFile::load(home, lock.clone());
     let before = state.current();
+    let mut configuration = Configuration::new(home);
+    let before = State { settings: configuration.begin(&before), ..before };
     logging::change(&before.settings.log, before.settings.log_format);
     // Whoever remembers a port lost a coordinator; its starter may have been slower than the user's `baton down`.
     if before.stopped && options.fallback_port.is_some() {
@@ -174,7 +179,8 @@ pub async fn run(
     sleep_until(beginning.at + GENERATION_STEP).await;
     let start = to_start(&instance, &beginning, before);
     let mut daemon = Daemon::start(home.clone(), secret, state, instance, start);
-    daemon.lease = lease;
+    (daemon.lease, daemon.configuration) = (lease, configuration);
+    daemon.note_configuration();
     daemon.tell_warnings();
     daemon.serve(port, listeners);
     daemon.serve_socket(socket);
@@ -256,6 +262,7 @@ struct Daemon {
     writer: JoinHandle<()>,
     /// What `baton status` warns of.
     warnings: watch::Sender<Vec<String>>,
+    configuration: Configuration,
 }
 
 impl Daemon {
@@ -299,6 +306,7 @@ impl Daemon {
         tokio::spawn(hand_over(keeper.clone(), handover_requests));
         let writer = tokio::spawn(write_saved(saved.clone(), state.clone()));
         Self {
+            configuration: Configuration::new(&home),
             keeper,
             presence: Presence::new(home.clone()),
             home,
@@ -344,6 +352,7 @@ impl Daemon {
                     }
                     self.serve_socket(None);
                     self.hold_port();
+                    self.look_at_configuration().await;
                     mend(&self.state).await;
                 },
                 () = gone(&mut self.lease) => {
@@ -359,6 +368,10 @@ impl Daemon {
                         self.publish(generation);
                         // The asker may have gone; the port has changed all the same.
                         let _ = reply.send(changed);
+                    }
+                    Some(Order::ChangeSettings(change, reply)) => {
+                        // The asker may have gone; the settings have changed all the same.
+                        let _ = reply.send(self.change_settings(change).await);
                     }
                     Some(Order::RotateToken(reply)) => {
                         let rotated = self.rotate_token().await;

@@ -13,11 +13,13 @@
 //! | `presence` | what leads others to this coordinator, and is made anew when it is lost |
 //! | [`holder`] | the process that keeps the port while coordinators come and go |
 //! | [`succession`] | one coordinator follows another without a pause |
+//! | [`configuration`] | the user's `config.toml` |
 //! | [`metrics`] | what is counted, for a monitoring system |
 //! | [`watchers`] | who hears of each tool call |
 //! | [`state`] | what is remembered over restarts |
 
 pub mod app;
+pub mod configuration;
 pub mod daemon;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;

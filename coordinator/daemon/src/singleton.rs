@@ -115,10 +115,10 @@ impl Lock {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
             let file = options.open(&path).map_err(io_error)?;
-            match fs4::FileExt::try_lock(&file) {
+            match file.try_lock() {
                 Ok(()) => {}
-                Err(fs4::TryLockError::WouldBlock) => return Err(LockError::Held),
-                Err(fs4::TryLockError::Error(error)) => return Err(io_error(error)),
+                Err(std::fs::TryLockError::WouldBlock) => return Err(LockError::Held),
+                Err(std::fs::TryLockError::Error(error)) => return Err(io_error(error)),
             }
             let lock = Self::new(file, path.clone());
             if lock.is_intact() {

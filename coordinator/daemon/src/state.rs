@@ -32,8 +32,11 @@ pub struct State {
     /// The coordinator that wrote this did not know yet who was live before it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unsure: bool,
-    /// Settings of the user.
+    /// The last settings that were good.
     pub settings: Settings,
+    /// There was a file that said them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub configured: bool,
     /// Rotations of the client token.
     pub client_epoch: u32,
     /// The user stopped the coordinator: agents that were connected do not start another.

@@ -290,7 +290,7 @@ impl Task {
                 answer(reply, result.and_then(|()| Ok(self.election.outcome(&window)?)));
             }
             Command::ChangeSettings(change, reply) => {
-                let settings = changed(self.election.settings(), change);
+                let settings = self.election.settings().clone().changed(change);
                 let result = self.handle(Input::SetSettings(settings));
                 answer(reply, result.map(|()| self.election.settings().clone()));
             }
@@ -401,20 +401,6 @@ impl Verb {
 /// Nobody waits for the answer when the caller's connection has gone; what was done stays done.
 fn answer<T>(reply: Reply<T>, result: Result<T, KeeperError>) {
     let _ = reply.send(result);
-}
-
-fn changed(settings: &Settings, change: SettingsChange) -> Settings {
-    Settings {
-        follow_focus: change.follow_focus.unwrap_or(settings.follow_focus),
-        ai_handover: change.ai_handover.unwrap_or(settings.ai_handover),
-        routing: change.routing.unwrap_or(settings.routing),
-        hold_calls_ms: change.hold_calls_ms.unwrap_or(settings.hold_calls_ms),
-        toolsets: change.toolsets.unwrap_or_else(|| settings.toolsets.clone()),
-        redact: change.redact.unwrap_or(settings.redact),
-        allow_protected: change.allow_protected.unwrap_or(settings.allow_protected),
-        log: change.log.unwrap_or_else(|| settings.log.clone()),
-        log_format: change.log_format.unwrap_or(settings.log_format),
-    }
 }
 
 fn to_saved(election: &Election, client_epoch: u32) -> Saved {

@@ -172,7 +172,7 @@ fn remove(item: &Item) -> io::Result<()> {
 fn locked(path: &Path) -> io::Result<File> {
     let lock = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
     let busy = |_| io::Error::other("something is being installed; try again later");
-    fs4::FileExt::try_lock(&lock).map_err(busy)?;
+    lock.try_lock().map_err(busy)?;
     Ok(lock)
 }
 

@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use baton_daemon::daemon::{self, Options, RunError};
 use baton_daemon::succession;
 use baton_link::home::Home;
+use baton_link::spawn::{PORT_ALIAS, port_of_env};
 use baton_proto::start::{EXIT_ALREADY_RUNNING, Handshake};
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,6 +36,13 @@ pub(crate) struct Serve {
     inherit: bool,
 }
 
+/// The port by the name that another tool gives it.
+fn port_of_alias() -> Result<Option<u16>, Failed> {
+    let Some(text) = port_of_env() else { return Ok(None) };
+    let port = parse_port(&text);
+    port.map(Some).map_err(|why| Failed::new(exit::USAGE, format!("{PORT_ALIAS} is '{text}': {why}")))
+}
+
 pub(super) async fn run(serve: Serve) -> Done {
     if serve.detached {
         // It fails only for a leader of a process group, who has left the terminal already.
@@ -52,7 +60,11 @@ pub(super) async fn run(serve: Serve) -> Done {
         Ok(inheritance) => inheritance,
         Err(error) => return Err(fail(&serve, Failed::new(exit::UNAVAILABLE, error.to_string()))),
     };
-    let options = Options { home, port: serve.port, fallback_port: serve.fallback_port, inheritance };
+    let port = match serve.port.map_or_else(port_of_alias, |port| Ok(Some(port))) {
+        Ok(port) => port,
+        Err(failed) => return Err(fail(&serve, failed)),
+    };
+    let options = Options { home, port, fallback_port: serve.fallback_port, inheritance };
     let announce =
         |handshake: Handshake| if serve.detached { shake_hands(&handshake) } else { tell(&handshake) };
     daemon::run(options, announce, ending_signal()).await.map_err(|error| fail(&serve, error.into()))

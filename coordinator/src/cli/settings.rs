@@ -1,5 +1,8 @@
 //! `baton port`, `baton token`, `baton settings`.
 
+use baton_config::file::schema_text;
+use baton_config::{expected, nearest};
+use baton_daemon::configuration::Configuration;
 use baton_daemon::state::State;
 use baton_link::connection::CallError;
 use baton_link::find::{FindError, find};
@@ -36,6 +39,12 @@ pub(crate) struct SettingsOptions {
     /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, redact, allow_protected, log, or
     /// log_format
     key: Option<String>,
+    /// Print the path of the file that holds the settings
+    #[arg(long, conflicts_with = "key")]
+    path: bool,
+    /// Print the JSON schema of that file
+    #[arg(long, conflicts_with_all = ["key", "path"])]
+    schema: bool,
     /// New value: true, false, a word, a number, or a comma-separated list
     #[arg(requires = "key")]
     value: Option<String>,
@@ -97,6 +106,14 @@ pub(super) async fn token(options: TokenOptions) -> Done {
 
 pub(super) async fn settings(options: SettingsOptions) -> Done {
     let home = Home::from_env()?;
+    if options.path {
+        output::line(Configuration::new(&home).path().to_string_lossy());
+        return Ok(());
+    }
+    if options.schema {
+        output::line(schema_text().trim_end());
+        return Ok(());
+    }
     let Some(key) = options.key else {
         output::json(&current(&home).await?);
         return Ok(());
@@ -104,10 +121,8 @@ pub(super) async fn settings(options: SettingsOptions) -> Done {
     let mut connection = started(None).await?;
     let current = serde_json::to_value(connection.settings().await?).unwrap_or_default();
     let Some(old) = current.get(&key) else {
-        let names: Vec<_> =
-            current.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
         let failed = Failed::new(exit::USAGE, format!("unknown setting '{key}'"));
-        return Err(failed.with_hint(format!("possible settings: {}", names.join(", "))));
+        return Err(failed.with_hint(nearest(&key)));
     };
     let Some(text) = options.value else {
         output::json(old);
@@ -115,7 +130,7 @@ pub(super) async fn settings(options: SettingsOptions) -> Done {
     };
     let change: SettingsChange =
         serde_json::from_value(json!({ &key: to_value(&text, old) })).map_err(|_| {
-            Failed::new(exit::USAGE, format!("invalid value '{text}' for {key} ({})", values(&key)))
+            Failed::new(exit::USAGE, format!("invalid value '{text}' for {key} ({})", expected(&key)))
         })?;
     output::json(&connection.change_settings(&change).await?);
     Ok(())
@@ -148,19 +163,7 @@ pub(super) async fn current(home: &Home) -> Result<Settings, Failed> {
 
 fn stored_settings(home: &Home) -> Settings {
     let state: Option<State> = home.read_state().ok().flatten();
-    state.unwrap_or_default().settings
-}
-
-/// What a setting can be.
-fn values(key: &str) -> &'static str {
-    match key {
-        "ai_handover" => "ask, always, never",
-        "routing" => "live, any",
-        "hold_calls_ms" => "a number up to 300000",
-        "toolsets" => "a comma-separated list",
-        "log_format" => "text, json",
-        _ => "true, false",
-    }
+    Configuration::new(home).begin(&state.unwrap_or_default())
 }
 
 /// Reads a value as the kind that the setting has now.

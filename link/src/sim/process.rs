@@ -54,7 +54,7 @@ pub fn kill_verified(pid: u32, pid_start: u64) -> bool {
 /// The coordinator that has run for longest, while somebody holds the lock.
 pub fn lock_holder(path: &Path) -> Option<Process> {
     let file = std::fs::OpenOptions::new().read(true).open(path).ok()?;
-    if fs4::FileExt::try_lock(&file).is_ok() {
+    if file.try_lock().is_ok() {
         return None;
     }
     let pid = sim::first_coordinator()?;

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStdout, Command};
 use tokio::time::{Instant, timeout};
 
-use super::{PORT_VARIABLE, Spawn, SpawnError};
+use super::{PORT_ALIAS, PORT_VARIABLE, Spawn, SpawnError};
 use crate::home::HOME_VARIABLE;
 
 /// A start takes milliseconds; a loaded machine and a slow disk get this long.
@@ -38,7 +38,7 @@ pub(super) async fn launch(spawn: Spawn<'_>) -> Result<Handshake, SpawnError> {
     command.args(["serve", "--detached"]).env(HOME_VARIABLE, home.path()).current_dir("/");
     if home.known_port().is_some() {
         // What this process was started with may be older than what the user has moved Baton to since.
-        command.env_remove(PORT_VARIABLE);
+        command.env_remove(PORT_VARIABLE).env_remove(PORT_ALIAS);
     }
     if let Some(port) = port {
         command.arg("--port").arg(port.to_string());

@@ -17,10 +17,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("baton-http", &["baton-election", "baton-link", "baton-mcp", "baton-proto"]),
     ("baton-edge", &["baton-election", "baton-http", "baton-link", "baton-mcp", "baton-proto"]),
     ("baton-page", &["baton-election", "baton-http", "baton-link", "baton-proto"]),
-    ("baton-control", &["baton-election", "baton-http", "baton-link", "baton-page", "baton-proto"]),
+    ("baton-config", &["baton-link", "baton-proto"]),
+    (
+        "baton-control",
+        &["baton-config", "baton-election", "baton-http", "baton-link", "baton-page", "baton-proto"],
+    ),
     (
         "baton-daemon",
         &[
+            "baton-config",
             "baton-control",
             "baton-edge",
             "baton-election",
@@ -32,7 +37,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "baton-coordinator",
-        &["baton-bridge", "baton-client-files", "baton-daemon", "baton-link", "baton-proto", "baton-show"],
+        &[
+            "baton-bridge",
+            "baton-client-files",
+            "baton-config",
+            "baton-daemon",
+            "baton-link",
+            "baton-proto",
+            "baton-show",
+        ],
     ),
     ("baton-show", &["baton-link", "baton-proto"]),
     ("baton-agent-base", &["baton-jsonc", "baton-link", "baton-proto"]),

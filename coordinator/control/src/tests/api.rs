@@ -47,7 +47,26 @@ fn api() -> Api {
     let (_, ports) = watch::channel(vec![PORT, 7800]);
     let passes = Passes::new(&secret(), &InstanceId("instance".to_owned()));
     let page = Page::new(keeper.clone(), passes, ports.clone(), Arc::default(), CancellationToken::new());
-    let (orders, inbox) = mpsc::channel(1);
+    let (orders, mut all) = mpsc::channel(1);
+    let (others, inbox) = mpsc::channel(1);
+    let owner = keeper.clone();
+    // What the owner of the process does about settings, without a file.
+    tokio::spawn(async move {
+        loop {
+            let order = tokio::select! {
+                order = all.recv() => order,
+                () = others.closed() => None,
+            };
+            match order {
+                None => return,
+                Some(Order::ChangeSettings(change, reply)) => {
+                    let changed = owner.change_settings(change).await.map_err(Explanation::new);
+                    reply.send(changed).unwrap();
+                }
+                Some(other) => others.send(other).await.unwrap(),
+            }
+        }
+    });
     Api {
         router: Control::new(ControlState::new(
             keeper,

@@ -67,7 +67,8 @@ impl Daemon {
                 heard.uid
             )
         });
-        self.warnings.send_replace(warnings.into_iter().collect());
+        let of_file = self.configuration.warning().map(str::to_owned);
+        self.warnings.send_replace(warnings.into_iter().chain(of_file).collect());
     }
 
     /// Written before it is in force: whoever is refused with the old token finds the new epoch in the file.

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 /// Variables whose values are told: how Baton and the terminal were started, and where programs are looked for.
-const TOLD: [&str; 17] = [
+const TOLD: [&str; 21] = [
     "BATON_ADAPTERS",
     "BATON_BIN",
     "BATON_HOME",
@@ -16,6 +16,10 @@ const TOLD: [&str; 17] = [
     "BATON_SERVERS",
     "COLORTERM",
     "LANG",
+    "LCP_LOG_LEVEL",
+    "LCP_MAX_SESSIONS",
+    "LCP_PORT",
+    "LCP_TMP_DIR",
     "LC_ALL",
     "PATH",
     "SHELL",

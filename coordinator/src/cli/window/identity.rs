@@ -61,10 +61,10 @@ fn try_lock(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> 
     let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
     loop {
         let file = options.read(true).write(true).mode(0o600).custom_flags(flags).open(path)?;
-        match fs4::FileExt::try_lock(&file) {
+        match file.try_lock() {
             Ok(()) => {}
-            Err(fs4::TryLockError::WouldBlock) => return Ok(None),
-            Err(fs4::TryLockError::Error(error)) => return Err(error),
+            Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
         }
         let (ours, there) = (file.metadata()?, std::fs::symlink_metadata(path));
         if there.is_ok_and(|there| (ours.dev(), ours.ino()) == (there.dev(), there.ino())) {

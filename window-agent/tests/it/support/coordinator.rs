@@ -86,7 +86,7 @@ impl Coordinator {
         // Without the lock there is no coordinator, whatever the file says.
         let lock = File::options().create(true).truncate(false).write(true).open(home.lock_path()).unwrap();
         // Whoever looks for a coordinator has it for an instant.
-        fs4::FileExt::lock(&lock).unwrap();
+        lock.lock().unwrap();
         let (asked_sender, asked) = mpsc::channel(64);
         let (streams_sender, streams) = mpsc::channel(64);
         let shared = Shared { hello, home: home.clone(), asked: asked_sender, streams: streams_sender };

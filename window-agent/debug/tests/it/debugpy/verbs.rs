@@ -1,6 +1,6 @@
 //! Triggers, pausing, restarting, threads, requests of any kind, output, input, limits.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_agent_debug::types::control::{Category, OutputWish, Request, ResumeWish, Stdin, gates};
 use baton_agent_debug::types::triggers::{Access, RemoveTriggers, SetTrigger, Trigger, TriggerKind};
@@ -162,7 +162,13 @@ async fn an_endless_program_is_paused_looked_at_and_begun_again() {
     let again = stopped(story.debugger.restart(None, wait()).await.unwrap());
     assert_eq!((&again.session, again.reason.as_str()), (&stop.session, "breakpoint"));
     assert_eq!(story.debugger.sessions().len(), 1);
-    let (text, next) = page(&story.debugger, None, Some(0)).await;
+    // What a program writes comes on a way of its own, and may be later than the stop.
+    let (mut text, mut next) = page(&story.debugger, None, Some(0)).await;
+    let deadline = Instant::now() + wait().timeout;
+    while text.is_empty() && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        (text, next) = page(&story.debugger, None, Some(0)).await;
+    }
     assert_eq!(text, "looping\n");
     assert_eq!(page(&story.debugger, None, Some(next)).await, (String::new(), next));
     story.debugger.stop(None).await.unwrap();

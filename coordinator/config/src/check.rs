@@ -1,0 +1,92 @@
+//! What each setting can be.
+
+use baton_link::logging;
+use baton_proto::control::{Settings, SettingsChange};
+use serde_json::Value;
+
+/// Longest time a call may wait for a live window: clients give up earlier.
+const MAX_HOLD_CALLS_MS: u64 = 300_000;
+/// The toolsets there are.
+pub const TOOLSETS: [&str; 7] = ["debugger", "code", "windows", "debug", "quick", "lcp", "refactor"];
+/// How much alike two names must be for one to be meant by the other.
+const ALIKE: f64 = 0.75;
+
+/// Why a change cannot be carried out: the setting, and what it must be.
+pub fn check(change: &SettingsChange) -> Result<(), (&'static str, String)> {
+    if change.hold_calls_ms.is_some_and(|hold_ms| hold_ms > MAX_HOLD_CALLS_MS) {
+        return Err(("hold_calls_ms", "`hold_calls_ms` must be at most 300000".to_owned()));
+    }
+    if let Some(Err(why)) = change.log.as_deref().map(logging::check) {
+        return Err(("log", format!("`log`: {why}")));
+    }
+    let Some(toolsets) = &change.toolsets else { return Ok(()) };
+    if toolsets.is_empty() || toolsets.len() > TOOLSETS.len() {
+        let must = format!("`toolsets` must contain at least one of {}", TOOLSETS.join(", "));
+        return Err(("toolsets", must));
+    }
+    match toolsets.iter().find(|name| !TOOLSETS.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let unknown: String = unknown.chars().take(40).collect();
+            Err(("toolsets", format!("unknown toolset {unknown:?} ({})", TOOLSETS.join(", "))))
+        }
+    }
+}
+
+/// What a setting can be, in words.
+pub fn expected(key: &str) -> &'static str {
+    match key {
+        "ai_handover" => "ask, always, never",
+        "routing" => "live, any",
+        "hold_calls_ms" => "a number up to 300000",
+        "toolsets" => "a comma-separated list",
+        "log" => "a filter such as debug",
+        "log_format" => "text, json",
+        _ => "true, false",
+    }
+}
+
+/// Names of all settings.
+pub(crate) fn names() -> Vec<String> {
+    match serde_json::to_value(Settings::default()) {
+        Ok(Value::Object(settings)) => settings.into_iter().map(|(name, _)| name).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What to say of a name that no setting has: the nearest one, or all.
+pub fn nearest(unknown: &str) -> String {
+    let names = names();
+    let plain = unknown.to_lowercase().replace('-', "_");
+    let likeness = |name: &&String| strsim::jaro_winkler(&plain, name);
+    let best = names.iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    match best.filter(|name| likeness(name) >= ALIKE) {
+        Some(name) => format!("did you mean '{name}'?"),
+        None => format!("possible settings: {}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_told_the_name_that_was_meant() {
+        assert_eq!(nearest("hold_call_ms"), "did you mean 'hold_calls_ms'?");
+        assert_eq!(nearest("followFocus"), "did you mean 'follow_focus'?");
+        assert_eq!(nearest("log-format"), "did you mean 'log_format'?");
+        assert!(nearest("colour").starts_with("possible settings: "), "{}", nearest("colour"));
+    }
+
+    #[test]
+    fn each_setting_says_what_it_can_be() {
+        for name in names() {
+            assert!(!expected(&name).is_empty(), "{name}");
+        }
+        let change = SettingsChange { hold_calls_ms: Some(300_001), ..SettingsChange::default() };
+        assert_eq!(check(&change).unwrap_err().0, "hold_calls_ms");
+        let change = SettingsChange { toolsets: Some(Vec::new()), ..SettingsChange::default() };
+        assert_eq!(check(&change).unwrap_err().0, "toolsets");
+        assert!(check(&SettingsChange::from(Settings::default())).is_ok());
+    }
+}

@@ -1,0 +1,95 @@
+//! `config.toml`: in force as soon as it is saved, and what is wrong with it is said.
+
+use std::time::Duration;
+
+use baton_tests::process::{await_some, kill9};
+use baton_tests::world::World;
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn setting(world: &World, name: &str) -> Value {
+    serde_json::from_str(&world.baton_ok(&["settings", name])).expect("JSON")
+}
+
+fn await_setting(world: &World, name: &str, wanted: &Value) {
+    let is_so = await_some(PATIENCE, || (setting(world, name) == *wanted).then_some(()));
+    assert!(is_so.is_some(), "{name} is {}, not {wanted}", setting(world, name));
+}
+
+fn await_warning(world: &World, wanted: &str) {
+    world.await_status(wanted, |status| status.warnings.iter().any(|warning| warning.contains(wanted)));
+}
+
+#[test]
+fn what_the_file_says_is_in_force_as_soon_as_it_is_saved_and_what_is_wrong_changes_nothing() {
+    let world = World::new();
+    let file = world.home().join("config.toml");
+    world.baton_ok(&["up"]);
+    world.baton_ok(&["settings", "hold_calls_ms", "5000"]);
+    let written = std::fs::read_to_string(&file).expect("it was made");
+    assert!(
+        written.contains("#:schema ./config.schema.json") && written.ends_with("hold_calls_ms = 5000\n"),
+        "{written}"
+    );
+    let schema = std::fs::read_to_string(world.home().join("config.schema.json")).expect("it was made");
+    assert_eq!(schema.trim(), world.baton_ok(&["settings", "--schema"]));
+    assert_eq!(world.baton_ok(&["settings", "--path"]), file.to_str().expect("a plain path"));
+
+    std::fs::write(&file, "# mine\nhold_calls_ms = 300 # short\nrouting = \"any\"\n").expect("ours");
+    await_setting(&world, "hold_calls_ms", &300.into());
+    await_setting(&world, "routing", &"any".into());
+    world.baton_ok(&["settings", "redact", "true"]);
+    let written = std::fs::read_to_string(&file).expect("ours");
+    assert_eq!(written, "# mine\nhold_calls_ms = 300 # short\nrouting = \"any\"\nredact = true\n");
+
+    std::fs::write(&file, "hold_calls_ms = 300\nredcat = true\n").expect("ours");
+    await_warning(&world, "config.toml: line 2, column 1: unknown setting 'redcat'; did you mean 'redact'?");
+    assert_eq!((setting(&world, "redact"), setting(&world, "routing")), (true.into(), "any".into()));
+    let refused = world.baton(&["settings", "redact", "false"]);
+    assert!(refused.code == 1 && refused.err.contains("line 2, column 1"), "{refused:?}");
+    // Also over an end that nobody sees coming.
+    kill9(world.coordinator_pid());
+    world.baton_ok(&["up"]);
+    assert_eq!(setting(&world, "routing"), "any");
+    await_warning(&world, "redcat");
+
+    std::fs::write(&file, "redact = true\n").expect("ours");
+    await_setting(&world, "routing", &"live".into());
+    world.await_status("no warning", |status| status.warnings.is_empty());
+    std::fs::remove_file(&file).expect("ours");
+    await_setting(&world, "redact", &false.into());
+    world.baton_ok(&["down"]);
+    std::fs::write(&file, "log_format = \"json\"\n").expect("ours");
+    let stored: Value = serde_json::from_str(&world.baton_ok(&["settings"])).expect("JSON");
+    assert_eq!(stored["log_format"], "json", "without a coordinator");
+    world.baton_ok(&["up"]);
+    assert_eq!(setting(&world, "log_format"), "json");
+}
+
+#[test]
+fn the_names_of_another_tool_are_understood() {
+    let world = World::new();
+    world.baton_ok(&["settings", "--path"]);
+    std::fs::write(world.home().join("lcp.config.json"), r#"{ "hold_calls_ms": 250 }"#).expect("ours");
+    let scratch = world.scratch().join("scratch");
+    let port = world.port().to_string();
+    let names = [
+        ("LCP_PORT", port.as_str()),
+        ("LCP_LOG_LEVEL", "error"),
+        ("LCP_TMP_DIR", scratch.to_str().expect("plain")),
+    ];
+    let mut up = world.baton_command(&["up"]);
+    up.env_remove("BATON_PORT").env_remove("BATON_LOG").envs(names);
+    let output = up.output().expect("baton starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains(&format!(":{port}/mcp")), "{output:?}");
+    assert_eq!(setting(&world, "hold_calls_ms"), 250);
+    assert!(!world.logs().contains("is ready"), "{}", world.logs());
+    let mut wrong = world.baton_command(&["serve"]);
+    world.baton_ok(&["down"]);
+    let output = wrong.env_remove("BATON_PORT").env("LCP_PORT", "eighty").output().expect("baton starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(64), "{said}");
+    assert!(said.contains("LCP_PORT is 'eighty': a port must be a number"), "{said}");
+}
