@@ -358,10 +358,7 @@ export class Window {
 
     /** What the palette offers for a text, once this is among it. */
     async offered(text, awaited) {
-        await this.page.bringToFront();
-        await this.page.locator('.monaco-workbench').focus();
-        await this.page.keyboard.press('F1');
-        await this.page.locator('.quick-input-widget input').fill(`>${text}`);
+        await this.openPalette(text);
         const rows = this.page.locator('.quick-input-widget .monaco-list-row');
         await rows.filter({ hasText: awaited }).first().waitFor({ timeout: ANSWER_MS });
         const offered = await rows.allTextContents();
@@ -371,11 +368,19 @@ export class Window {
 
     /** Runs a command through the palette. */
     async command(title) {
-        await this.page.bringToFront();
-        await this.page.locator('.monaco-workbench').focus();
-        await this.page.keyboard.press('F1');
-        await this.page.locator('.quick-input-widget input').fill(`>${title}`);
+        await this.openPalette(title);
         await this.pick(title);
+    }
+
+    /** Opens the palette and types into it. What takes the focus in that moment, a stop that is shown, closes it again. */
+    async openPalette(text) {
+        await until('the palette is open', async () => {
+            await this.page.bringToFront();
+            await this.page.locator('.monaco-workbench').focus();
+            await this.page.keyboard.press('F1');
+            await this.page.locator('.quick-input-widget input').fill(`>${text}`, { timeout: 3_000 });
+            return true;
+        }, ANSWER_MS);
     }
 
     /** By default a page believes that it is focused; from now on it knows better. */
