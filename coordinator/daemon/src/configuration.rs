@@ -147,7 +147,13 @@ impl Configuration {
                 // For editors alone.
                 let _ = replace_file(&self.path.with_file_name(SCHEMA_NAME), schema_text().as_bytes());
             }
-            return replace_file(&target, edited.as_bytes()).map_err(|error| not_written(&error));
+            let mode = std::fs::metadata(&target).map(|found| found.permissions());
+            replace_file(&target, edited.as_bytes()).map_err(|error| not_written(&error))?;
+            if let Ok(mode) = mode {
+                // It may be shared; that it is for the user alone now harms nobody.
+                let _ = std::fs::set_permissions(&target, mode);
+            }
+            return Ok(());
         }
         Err(not_written(&"somebody else changes it all the time"))
     }
@@ -268,6 +274,12 @@ mod tests {
         configuration.write(&change, &in_force).unwrap();
         assert!(std::fs::read_to_string(&elsewhere).unwrap().contains("redact = true"));
         assert!(dir.path().join(NAME).is_symlink());
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = || std::fs::metadata(&elsewhere).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o600);
+        std::fs::set_permissions(&elsewhere, std::fs::Permissions::from_mode(0o644)).unwrap();
+        configuration.write(&any(), &in_force).unwrap();
+        assert_eq!(mode(), 0o644, "what the user gave it stays");
         std::fs::write(&elsewhere, "redact = 1").unwrap();
         let refused = configuration.write(&change, &in_force).unwrap_err();
         assert!(refused.message.contains("has a mistake at line 1, column 10"), "{}", refused.message);

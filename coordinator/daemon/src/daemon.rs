@@ -50,6 +50,10 @@ use remember::{begin, mend, remember, save, to_start, write_saved};
 /// Generations are told apart by the millisecond in which they are made.
 const GENERATION_STEP: Duration = Duration::from_millis(1);
 
+/// Files of the state folder that are replaced as a whole.
+const WRITTEN: [&str; 5] =
+    ["state.json", "discovery.json", "waiting.json", "config.toml", "config.schema.json"];
+
 /// Orders of the control API that wait.
 const ORDERS: usize = 8;
 
@@ -130,7 +134,7 @@ pub async fn run(
     };
     let lock = Arc::new(lock);
     // These are written under the lock alone.
-    home.remove_leftovers(&["state.json", "discovery.json", "waiting.json"]);
+    home.remove_leftovers(&WRITTEN);
     let secret = home.secret()?;
     let state = StateFile::load(home, lock.clone());
     let before = state.current();

@@ -108,6 +108,8 @@ impl Stream {
     /// What is new since the last time.
     fn news(&mut self) -> Bytes {
         let mut text = String::new();
+        // Before it is looked: what changes meanwhile wakes us again.
+        self.calls.mark_unchanged();
         let (calls, seq) = self.page.0.journal.changed_after(self.seq, FIRST_CALLS);
         self.is_stale |= !calls.is_empty();
         let is_due = self.told.is_none_or(|told| self.is_stale && told.elapsed() >= CLIENTS_EVERY);
@@ -117,7 +119,6 @@ impl Stream {
             (self.told, self.is_stale, self.is_changed) = (Some(Instant::now()), false, false);
             text += &event("overview", &self.page.overview());
         }
-        self.calls.mark_unchanged();
         self.seq = seq;
         if !calls.is_empty() {
             text += &event("calls", &calls);
