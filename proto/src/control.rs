@@ -322,6 +322,17 @@ pub struct Settings {
     pub redact: bool,
     /// Let tools change what git, editors and package managers keep for themselves: `.git`, launch.json, `node_modules`.
     pub allow_protected: bool,
+    /// How long a debug session may be used by no call until it is ended, in seconds; 0 for what its toolset says. Not
+    /// in VS Code windows, whose users see it.
+    pub session_idle_s: u64,
+    /// Memory that the processes of a debug session may take, in megabytes; 0 for three quarters of the machine's. A
+    /// session that takes more is ended.
+    pub session_memory_mb: u64,
+    /// How many processes a debug session may have; 0 for any number.
+    pub session_processes: u64,
+    /// Memory that a language server may take, in megabytes, unless its entry in servers.json says otherwise. One that
+    /// takes more is ended, and started again by the next call.
+    pub server_memory_mb: u64,
     /// What coordinator and windows log, in words of `BATON_LOG`; empty for what each was started with.
     pub log: String,
     /// See [`LogFormat`].
@@ -338,6 +349,10 @@ impl Default for Settings {
             toolsets: ["debug", "code", "windows"].map(str::to_owned).to_vec(),
             redact: false,
             allow_protected: false,
+            session_idle_s: 0,
+            session_memory_mb: 0,
+            session_processes: 512,
+            server_memory_mb: 4096,
             log: String::new(),
             log_format: LogFormat::default(),
         }
@@ -362,6 +377,14 @@ pub struct SettingsChange {
     pub redact: Option<bool>,
     /// See [`Settings::allow_protected`].
     pub allow_protected: Option<bool>,
+    /// See [`Settings::session_idle_s`].
+    pub session_idle_s: Option<u64>,
+    /// See [`Settings::session_memory_mb`].
+    pub session_memory_mb: Option<u64>,
+    /// See [`Settings::session_processes`].
+    pub session_processes: Option<u64>,
+    /// See [`Settings::server_memory_mb`].
+    pub server_memory_mb: Option<u64>,
     /// See [`Settings::log`].
     pub log: Option<String>,
     /// See [`Settings::log_format`].
@@ -380,6 +403,10 @@ impl Settings {
             toolsets: change.toolsets.unwrap_or(self.toolsets),
             redact: change.redact.unwrap_or(self.redact),
             allow_protected: change.allow_protected.unwrap_or(self.allow_protected),
+            session_idle_s: change.session_idle_s.unwrap_or(self.session_idle_s),
+            session_memory_mb: change.session_memory_mb.unwrap_or(self.session_memory_mb),
+            session_processes: change.session_processes.unwrap_or(self.session_processes),
+            server_memory_mb: change.server_memory_mb.unwrap_or(self.server_memory_mb),
             log: change.log.unwrap_or(self.log),
             log_format: change.log_format.unwrap_or(self.log_format),
         }
@@ -398,6 +425,10 @@ impl SettingsChange {
             toolsets: later.toolsets.or(self.toolsets),
             redact: later.redact.or(self.redact),
             allow_protected: later.allow_protected.or(self.allow_protected),
+            session_idle_s: later.session_idle_s.or(self.session_idle_s),
+            session_memory_mb: later.session_memory_mb.or(self.session_memory_mb),
+            session_processes: later.session_processes.or(self.session_processes),
+            server_memory_mb: later.server_memory_mb.or(self.server_memory_mb),
             log: later.log.or(self.log),
             log_format: later.log_format.or(self.log_format),
         }
@@ -415,6 +446,10 @@ impl From<Settings> for SettingsChange {
             toolsets: Some(settings.toolsets),
             redact: Some(settings.redact),
             allow_protected: Some(settings.allow_protected),
+            session_idle_s: Some(settings.session_idle_s),
+            session_memory_mb: Some(settings.session_memory_mb),
+            session_processes: Some(settings.session_processes),
+            server_memory_mb: Some(settings.server_memory_mb),
             log: Some(settings.log),
             log_format: Some(settings.log_format),
         }

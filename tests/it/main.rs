@@ -16,6 +16,7 @@ mod ending;
 mod faults;
 mod heavy;
 mod keeping;
+mod limits;
 mod logging;
 mod lost_state;
 mod metrics;

@@ -6,6 +6,8 @@ use serde_json::Value;
 
 /// Longest time a call may wait for a live window: clients give up earlier.
 const MAX_HOLD_CALLS_MS: u64 = 300_000;
+/// No language server comes up with less.
+const MIN_SERVER_MEMORY_MB: u64 = 64;
 /// The toolsets there are.
 pub const TOOLSETS: [&str; 7] = ["debugger", "code", "windows", "debug", "quick", "lcp", "refactor"];
 /// How much alike two names must be for one to be meant by the other.
@@ -15,6 +17,9 @@ const ALIKE: f64 = 0.75;
 pub fn check(change: &SettingsChange) -> Result<(), (&'static str, String)> {
     if change.hold_calls_ms.is_some_and(|hold_ms| hold_ms > MAX_HOLD_CALLS_MS) {
         return Err(("hold_calls_ms", "`hold_calls_ms` must be at most 300000".to_owned()));
+    }
+    if change.server_memory_mb.is_some_and(|mb| mb < MIN_SERVER_MEMORY_MB) {
+        return Err(("server_memory_mb", format!("`server_memory_mb` must be at least {MIN_SERVER_MEMORY_MB}")));
     }
     if let Some(Err(why)) = change.log.as_deref().map(logging::check) {
         return Err(("log", format!("`log`: {why}")));
@@ -39,6 +44,8 @@ pub fn expected(key: &str) -> &'static str {
         "ai_handover" => "ask, always, never",
         "routing" => "live, any",
         "hold_calls_ms" => "a number up to 300000",
+        "session_idle_s" | "session_memory_mb" | "session_processes" => "a number, 0 or more",
+        "server_memory_mb" => "a number, 64 or more",
         "toolsets" => "a comma-separated list",
         "log" => "a filter such as debug",
         "log_format" => "text, json",
@@ -85,6 +92,8 @@ mod tests {
         }
         let change = SettingsChange { hold_calls_ms: Some(300_001), ..SettingsChange::default() };
         assert_eq!(check(&change).unwrap_err().0, "hold_calls_ms");
+        let change = SettingsChange { server_memory_mb: Some(0), ..SettingsChange::default() };
+        assert_eq!(check(&change).unwrap_err().0, "server_memory_mb");
         let change = SettingsChange { toolsets: Some(Vec::new()), ..SettingsChange::default() };
         assert_eq!(check(&change).unwrap_err().0, "toolsets");
         assert!(check(&SettingsChange::from(Settings::default())).is_ok());

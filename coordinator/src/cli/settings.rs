@@ -36,8 +36,8 @@ pub(crate) struct TokenOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct SettingsOptions {
-    /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, redact, allow_protected, log, or
-    /// log_format
+    /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, redact, allow_protected,
+    /// session_idle_s, session_memory_mb, session_processes, server_memory_mb, log, or log_format
     key: Option<String>,
     /// Print the path of the file that holds the settings
     #[arg(long, conflicts_with = "key")]

@@ -1,7 +1,7 @@
 //! The only module that spawns children. Each carries a mark in its environment, by which its whole tree is found
 //! again, whoever became its parent meanwhile.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -149,17 +149,23 @@ pub fn kill_marked(mark: &str) {
     }
 }
 
-/// The living processes that carry `mark`, and their descendants, which may have an environment of their own; those
-/// of other users cannot be read and are not ours.
 fn marked_processes(mark: &str) -> Vec<Pid> {
-    let entry = format!("{MARK}={mark}");
-    let (mut marked, mut others) = (BTreeSet::new(), Vec::new());
+    marked(|known| known == mark).into_keys().filter_map(Pid::from_raw).collect()
+}
+
+/// The living processes whose mark is wanted, and their descendants, which may have an environment of their own, with
+/// the mark; those of other users cannot be read and are not ours.
+fn marked(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<i32, String> {
+    let beginning = format!("{MARK}=");
+    let (mut marked, mut others) = (BTreeMap::new(), Vec::new());
     for pid in all() {
         let Some(environment) = environment_of(pid) else { continue };
-        if environment.split(|&byte| byte == 0).any(|line| line == entry.as_bytes()) {
-            marked.insert(pid);
-        } else {
-            others.push(pid);
+        let lines = environment.split(|&byte| byte == 0);
+        let mut marks = lines.filter_map(|line| line.strip_prefix(beginning.as_bytes()));
+        let mark = marks.find_map(|mark| str::from_utf8(mark).ok().filter(|mark| is_wanted(mark)));
+        match mark {
+            Some(mark) => drop(marked.insert(pid, mark.to_owned())),
+            None => others.push(pid),
         }
     }
     if !marked.is_empty() {
@@ -169,12 +175,48 @@ fn marked_processes(mark: &str) -> Vec<Pid> {
         let mut n_before = 0;
         while n_before < marked.len() {
             n_before = marked.len();
-            let children = parents.iter().filter(|(_, parent)| marked.contains(parent));
-            let children: Vec<i32> = children.map(|(pid, _)| *pid).collect();
+            let children = parents.iter().filter(|(pid, _)| !marked.contains_key(pid));
+            let children = children.filter_map(|(pid, parent)| Some((*pid, marked.get(parent)?.clone())));
+            let children: Vec<(i32, String)> = children.collect();
             marked.extend(children);
         }
     }
-    marked.into_iter().filter_map(Pid::from_raw).collect()
+    marked
+}
+
+/// What the processes of one mark take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Resident memory, in bytes.
+    pub bytes: u64,
+    /// How many there are.
+    pub n_processes: u64,
+}
+
+/// What the processes take whose mark begins like this, by mark. Memory that several of them share counts for each,
+/// unless it comes to more than `enough` bytes so: then the kernel is asked for the share of each, which takes longer.
+pub fn taken(beginning: &str, enough: u64) -> BTreeMap<String, Taken> {
+    let mut processes: BTreeMap<String, Vec<i32>> = BTreeMap::new();
+    for (pid, mark) in marked(|mark| mark.starts_with(beginning)) {
+        processes.entry(mark).or_default().push(pid);
+    }
+    let all = processes.into_iter().map(|(mark, pids)| {
+        let roughly: u64 = pids.iter().filter_map(|pid| memory_of(*pid)).sum();
+        let exactly = || pids.iter().filter_map(|pid| share_of(*pid)).sum();
+        let bytes = if roughly > enough { exactly() } else { roughly };
+        (mark, Taken { bytes, n_processes: pids.len() as u64 })
+    });
+    all.collect()
+}
+
+/// Bytes of memory that this machine has, or that this process and others together may take, if that is less.
+pub fn memory_of_machine() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let total: u64 = total.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let allowed = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let allowed = allowed.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
+    Some(allowed.min(total * 1024))
 }
 
 /// Ids of the processes that there are.
@@ -278,6 +320,14 @@ impl Drop for OwnedProcess {
 pub fn memory_of_group(leader: u32) -> u64 {
     let is_member = |pid: &i32| parent_and_group_of(*pid).is_some_and(|(_, group)| group as u32 == leader);
     all().into_iter().filter(is_member).filter_map(memory_of).sum()
+}
+
+/// Bytes of a process's memory, where what it shares with others counts as its part of that; `None` of a process that
+/// is gone.
+fn share_of(pid: i32) -> Option<u64> {
+    let told = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let share = told.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    Some(share.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 fn memory_of(pid: i32) -> Option<u64> {

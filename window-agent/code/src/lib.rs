@@ -52,7 +52,7 @@ pub(crate) mod write;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -61,7 +61,7 @@ use tokio::task::JoinHandle;
 use self::editor::CodeEditor;
 use self::files::FileError;
 use self::journal::Ledger;
-use self::server::{Ask, Server, ServerError};
+use self::server::{Ask, MAX_MEMORY_MB, Server, ServerError};
 use self::servers::{Choice, NoServer, Places, Table};
 use self::types::{FileChange, Freshness, Subject, View};
 use self::watch::Watch;
@@ -96,6 +96,8 @@ struct Inner {
     is_trusted: AtomicBool,
     /// Whether the user lets tools change what git, editors and package managers keep for themselves.
     allows_protected: AtomicBool,
+    /// What a server may take in megabytes, unless its entry says otherwise.
+    max_memory_mb: Arc<AtomicU64>,
     ledger: Ledger,
     /// What became of changes that were cut off, for the next answer.
     news: Mutex<Vec<String>>,
@@ -144,6 +146,11 @@ impl CodeIndex {
         self.inner.allows_protected.store(is_allowed, Ordering::Relaxed);
     }
 
+    /// How much memory a server may take from now on, in megabytes, unless its entry in the table says otherwise.
+    pub fn limit_memory(&self, max_mb: u64) {
+        self.inner.max_memory_mb.store(max_mb, Ordering::Relaxed);
+    }
+
     /// Whether the user trusts the window's folders.
     pub fn set_trusted(&self, is_trusted: bool) {
         self.inner.is_trusted.store(is_trusted, Ordering::Relaxed);
@@ -156,6 +163,7 @@ impl CodeIndex {
             places,
             is_trusted: AtomicBool::new(editor.is_none()),
             allows_protected: AtomicBool::new(false),
+            max_memory_mb: Arc::new(AtomicU64::new(MAX_MEMORY_MB)),
             editor,
             table: OnceLock::new(),
             servers: Mutex::default(),
@@ -276,7 +284,7 @@ impl CodeIndex {
             });
             mark
         });
-        Server::spawn(choice, mark)
+        Server::spawn(choice, mark, self.inner.max_memory_mb.clone())
     }
 
     fn servers(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), Running>> {
@@ -478,7 +486,10 @@ fn server_error(error: ServerError) -> Fault {
             Kind::ServerUnavailable,
             format!("The language server {server} took more than {max_mb} MB of memory and was ended."),
         )
-        .hint("The next call starts it again; max_memory_mb of its entry in servers.json allows more."),
+        .hint(
+            "The next call starts it again; `baton settings server_memory_mb N` allows more, or max_memory_mb of its \
+             entry in servers.json.",
+        ),
         ServerError::Timeout { server, is_starting } => {
             let why = if is_starting { "is still starting" } else { "did not respond in time" };
             Fault::new(Kind::Timeout, format!("The language server {server} {why}."))

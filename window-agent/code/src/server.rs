@@ -214,15 +214,20 @@ pub struct Server {
     last_id: Arc<AtomicU64>,
 }
 
+/// What a server may take in megabytes, when nothing else is said.
+pub const MAX_MEMORY_MB: u64 = 4096;
+
 impl Server {
-    /// A server that is started when it is first asked; its processes carry the mark.
-    pub fn spawn(choice: Choice, mark: &str) -> Self {
+    /// A server that is started when it is first asked; its processes carry the mark. It is ended when it takes more
+    /// megabytes of memory, unless its entry says otherwise.
+    pub fn spawn(choice: Choice, mark: &str, max_memory_mb: Arc<AtomicU64>) -> Self {
         let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
         let (published, activity) = watch::channel(Activity::default());
         let diagnostics = DiagnosticMap::default();
         let (name, root, indexes) =
             (choice.spec.name.as_str().into(), choice.root.as_path().into(), choice.spec.indexes);
-        tokio::spawn(task::Task::new(choice, mark.to_owned(), published, diagnostics.clone()).run(receiver));
+        let told = (published, diagnostics.clone());
+        tokio::spawn(task::Task::new(choice, mark.to_owned(), told, max_memory_mb).run(receiver));
         Self { name, root, indexes, commands, activity, diagnostics, last_id: Arc::default() }
     }
 

@@ -9,7 +9,8 @@
 //! | `moves` | stops are told, programs go on, calls wait |
 //! | [`points`] | breakpoints of all kinds |
 //! | `asks` | what an adapter is asked about a program |
-//! | `person` | CORE: what the user of an editor did, until clients are told |
+//! | `look`, `limits` | what the processes of sessions take; CORE: whether that is too much |
+//! | `news` | CORE: what happened to clients' programs, until they are told |
 //! | [`waits`] | CORE: which calls a stop or an end answers |
 
 use baton_link::logs::BODIES;
@@ -30,7 +31,7 @@ use crate::breakpoints::{Breakpoints, SessionKey};
 use crate::dap;
 use crate::editor::Editor;
 use crate::engine::moves::EarlyPause;
-use crate::engine::person::Person;
+use crate::engine::news::Untold;
 use crate::engine::points::{Gather, TriggersReply};
 use crate::engine::usage::Usage;
 use crate::engine::waits::{WaitId, Waits};
@@ -43,7 +44,7 @@ use crate::options::{DEFAULT_MAX_SESSIONS, DebuggerOptions};
 use crate::output::OutputLog;
 use crate::session::{Input, Output, Session, Ticket};
 use crate::types::control::{
-    Category, OutputPage, OutputWish, Request, ResumeWish, StackTrace, Status, Stdin, Thread, UserNews,
+    Category, Limits, News, OutputPage, OutputWish, Request, ResumeWish, StackTrace, Status, Stdin, Thread,
 };
 use crate::types::triggers::{RemoveTriggers, SetTrigger, TriggerBreakpoint};
 use crate::types::{
@@ -54,8 +55,10 @@ use baton_agent_base::process::{self, Sentinel};
 
 mod asks;
 mod life;
+mod limits;
+mod look;
 mod moves;
-mod person;
+mod news;
 pub(crate) mod points;
 mod usage;
 pub(crate) mod waits;
@@ -67,6 +70,10 @@ const MAX_INBOX: usize = 256;
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, DebugError>>;
 /// The answer to a call that waits.
 pub(crate) type WaitReply = Reply<Waited>;
+
+/// How the engine tells its sessions and what is to be kept, and hears its limits.
+pub(crate) type Ways =
+    (watch::Sender<Vec<SessionSummary>>, watch::Sender<Kept>, watch::Receiver<Limits>);
 
 /// What the engine is asked.
 #[derive(Debug)]
@@ -179,9 +186,9 @@ pub(crate) enum Command {
     Statuses {
         reply: oneshot::Sender<Vec<Status>>,
     },
-    UserNews {
+    News {
         client: String,
-        reply: oneshot::Sender<Vec<UserNews>>,
+        reply: oneshot::Sender<Vec<News>>,
     },
     Output {
         wish: OutputWish,
@@ -248,6 +255,8 @@ struct Live {
     owner: Option<String>,
     /// Of a root: how long it may be used by nobody.
     usage: Usage,
+    /// Of a root: its client was told, or is to be, that it comes near a limit.
+    was_warned: bool,
     /// Why it is being ended, when nobody asked for it.
     end_reason: Option<String>,
     /// Why its host gave up.
@@ -293,8 +302,10 @@ pub(crate) struct Engine {
     kept: watch::Sender<Kept>,
     ids: Ids,
     waits: Waits,
-    /// What the user of the editor did to clients' programs.
-    person: Person,
+    /// What happened to clients' programs.
+    untold: Untold,
+    /// What sessions may take; it can change at any time.
+    limits: watch::Receiver<Limits>,
     /// The ways to answer the calls that wait, also those that are not among `waits` at the moment.
     waiting: BTreeMap<WaitId, WaitReply>,
     /// Pauses that came before there was a thread.
@@ -317,7 +328,7 @@ impl Engine {
         (prefix, base): (String, Base),
         options: &DebuggerOptions,
         commands: mpsc::Receiver<(Span, Command)>,
-        (published, kept): (watch::Sender<Vec<SessionSummary>>, watch::Sender<Kept>),
+        (published, kept, limits): Ways,
     ) -> Self {
         let (to_inbox, inbox) = mpsc::channel(MAX_INBOX);
         let mut breakpoints = Breakpoints::from_base(base, options.editor.is_some());
@@ -336,7 +347,8 @@ impl Engine {
             kept,
             ids: Ids::from_base(base),
             waits: Waits::default(),
-            person: Person::default(),
+            untold: Untold::default(),
+            limits,
             waiting: BTreeMap::new(),
             early_pauses: Vec::new(),
             sessions: BTreeMap::new(),
@@ -352,6 +364,11 @@ impl Engine {
 
     /// Runs until every handle on the engine is gone; then everything it started is killed.
     pub(crate) async fn run(mut self) {
+        if self.editor.is_none() {
+            let (sessions, limits) = (self.published.subscribe(), self.limits.clone());
+            let looks = look::run(self.prefix.clone(), sessions, limits, self.to_inbox.downgrade());
+            self.hosts.spawn(looks);
+        }
         loop {
             let next = self.sessions.values().filter_map(|live| live.core.poll_timeout());
             let next = next.chain(self.next_idle()).chain(self.next_pause()).min();
@@ -372,6 +389,8 @@ impl Engine {
                     }
                 }
                 () = timer => self.on_timer(),
+                // When a session counts as used by nobody.
+                Ok(()) = self.limits.changed() => {}
                 Some(_) = self.hosts.join_next() => {}
             }
             self.publish();
@@ -430,7 +449,7 @@ impl Engine {
             Command::Request { request, reply } => self.on_request(request, reply),
             Command::Status { session, reply } => drop(reply.send(self.status(session.as_ref()))),
             Command::Statuses { reply } => drop(reply.send(self.statuses())),
-            Command::UserNews { client, reply } => drop(reply.send(self.person.take(&client))),
+            Command::News { client, reply } => drop(reply.send(self.untold.take(&client))),
             Command::Output { wish, reply } => drop(reply.send(self.output(&wish))),
             Command::WriteStdin { session, stdin, reply } => {
                 let _ = reply.send(self.write_stdin(session.as_ref(), stdin));
@@ -492,6 +511,7 @@ impl Engine {
                 self.feed(key, Input::Closed { how });
             }
             FromHost::Gone => self.on_gone(key),
+            FromHost::Taken(taken) => self.on_taken(&taken),
         }
     }
 

@@ -37,7 +37,7 @@ use crate::engine::{Command, Early, Engine, WaitReply};
 use crate::error::DebugError;
 use crate::ids::Base;
 pub use crate::options::{DEFAULT_MAX_SESSIONS, DebuggerOptions, Shelf};
-use crate::types::control::ResumeWish;
+use crate::types::control::{Limits, ResumeWish};
 use crate::types::{
     Breakpoint, Evaluate, Evaluated, Given, Paging, RemoveBreakpoint, Resume, Scope, SessionId,
     SessionSummary, SetBreakpoint, Start, Variables, Waited,
@@ -76,6 +76,8 @@ const EVALUATE_TIMEOUT: Duration = Duration::from_secs(30);
 const BREAKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a session may take to go; its processes are killed well before.
 const STOP_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long nobody may use a session, when nothing else is said.
+const IDLE_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// How long an interpreter may take to parse a condition; afterwards it is taken as it is.
 const SYNTAX_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -95,6 +97,7 @@ pub struct Debugger {
     commands: mpsc::Sender<(Span, Command)>,
     sessions: watch::Receiver<Vec<SessionSummary>>,
     kept: watch::Receiver<Kept>,
+    limits: Arc<watch::Sender<Limits>>,
     options: Arc<DebuggerOptions>,
     prefix: Arc<str>,
     base: Base,
@@ -109,9 +112,21 @@ impl Debugger {
         let (keeper, kept) = watch::channel(options.kept.clone());
         let prefix = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
         let base = if options.has_own_ids { Base::of(&prefix) } else { Base::default() };
-        tokio::spawn(Engine::new((prefix.clone(), base), &options, receiver, (published, keeper)).run());
-        let (options, prefix) = (Arc::new(options), prefix.into());
-        Self { commands, sessions, kept, options, prefix, base, last_wait: Arc::default() }
+        let (limits, limited) = watch::channel(options.limits);
+        let ways = (published, keeper, limited);
+        tokio::spawn(Engine::new((prefix.clone(), base), &options, receiver, ways).run());
+        let (limits, options, prefix) = (Arc::new(limits), Arc::new(options), prefix.into());
+        Self { commands, sessions, kept, limits, options, prefix, base, last_wait: Arc::default() }
+    }
+
+    /// What sessions may take from now on, those that run included; what the options limit stays as it is.
+    pub fn limit(&self, limits: Limits) {
+        let first = self.options.limits;
+        self.limits.send_replace(Limits {
+            idle: first.idle.or(limits.idle),
+            memory: first.memory.or(limits.memory),
+            processes: first.processes.or(limits.processes),
+        });
     }
 
     /// What the ids of all its sessions begin with: eight hexadecimal digits.
@@ -240,7 +255,7 @@ impl Debugger {
         let planned = start.clone();
         let plan = Box::new(self.look(move |options| adapters::plan(&planned, options)).await?);
         // In an editor its user sees the session, and may be looking at it for as long as it pleases.
-        let idle_limit = self.options.idle_limit.or(start.idle_limit).filter(|_| !self.has_editor());
+        let idle_limit = start.idle_limit.or(Some(IDLE_LIMIT)).filter(|_| !self.has_editor());
         let (name, owner) = (start.name, start.owner);
         // With an empty text, it is given piece by piece later.
         let stdin = start.stdin.filter(|stdin| !stdin.text.is_empty());

@@ -9,6 +9,7 @@ use baton_link::folders;
 
 use crate::breakpoints::kept::Kept;
 use crate::editor::Editor;
+use crate::types::control::Limits;
 
 /// Environment variable that names the folder of installed adapters.
 const ADAPTERS_VARIABLE: &str = "BATON_ADAPTERS";
@@ -32,8 +33,8 @@ pub struct DebuggerOptions {
     pub search_path: Option<std::ffi::OsString>,
     /// Most sessions at once that are nobody's children; [`DEFAULT_MAX_SESSIONS`] when not given.
     pub max_sessions: Option<usize>,
-    /// End a session when no verb was about it for so long, whatever its toolset would allow.
-    pub idle_limit: Option<Duration>,
+    /// What sessions may take, whatever [`Debugger::limit`](crate::Debugger::limit) says.
+    pub limits: Limits,
     /// Where debug adapters are installed.
     pub shelf: Shelf,
     /// Ids of frames, variables and breakpoints count from a number that no other agent's do, instead of from 1.
@@ -45,14 +46,15 @@ pub struct DebuggerOptions {
 impl DebuggerOptions {
     /// Options for a window with these folders, the rest from the environment.
     pub fn from_env(folders: Vec<PathBuf>) -> Self {
+        let idle = number_from_env("BATON_IDLE_MINUTES");
+        let idle = idle.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
         Self {
             folders,
             python: std::env::var_os("BATON_PYTHON").map(PathBuf::from),
             editor: None,
             search_path: std::env::var_os("PATH"),
             max_sessions: number_from_env("BATON_MAX_SESSIONS").and_then(|limit| usize::try_from(limit).ok()),
-            idle_limit: number_from_env("BATON_IDLE_MINUTES")
-                .map(|minutes| Duration::from_secs(minutes * 60)),
+            limits: Limits { idle, ..Limits::default() },
             shelf: Shelf::from_env(),
             has_own_ids: false,
             kept: Kept::default(),

@@ -125,7 +125,7 @@ pub struct Start {
     pub owner: Option<String>,
     /// What the program reads on its standard input, when it runs in a terminal of ours.
     pub stdin: Option<Stdin>,
-    /// End it when no verb was about it for so long, unless the window has a limit of its own; never when not given.
+    /// End it when no verb was about it for so long, unless the window has a limit of its own; 30 minutes when not given.
     pub idle_limit: Option<Duration>,
 }
 

@@ -12,8 +12,8 @@ use crate::breakpoints::HitCondition;
 use crate::engine::Command;
 use crate::error::DebugError;
 use crate::types::control::{
-    Activity, Doing, OutputPage, OutputWish, Paused, PendingPause, Request, ResumeWish, StackTrace, Status,
-    Stdin, Thread, UserNews,
+    Activity, Doing, News, OutputPage, OutputWish, Paused, PendingPause, Request, ResumeWish, StackTrace, Status,
+    Stdin, Thread,
 };
 use crate::types::triggers::{RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint};
 use crate::types::{OutputTail, Phase, SessionId, Waited};
@@ -232,11 +232,11 @@ impl Debugger {
         self.ask(|reply| Command::Statuses { reply }).await.unwrap_or_default()
     }
 
-    /// What the user of the editor did to the programs of this client, of which it has not been told; told once.
-    pub async fn take_user_news(&self, client: String) -> Vec<UserNews> {
-        match self.options.editor {
-            Some(_) => self.ask(|reply| Command::UserNews { client, reply }).await.unwrap_or_default(),
-            None => Vec::new(),
+    /// What happened to the programs of this client, of which it has not been told; told once.
+    pub async fn take_news(&self, client: String) -> Vec<News> {
+        match self.has_editor() || !self.sessions.borrow().is_empty() {
+            true => self.ask(|reply| Command::News { client, reply }).await.unwrap_or_default(),
+            false => Vec::new(),
         }
     }
 

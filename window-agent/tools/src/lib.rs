@@ -167,7 +167,7 @@ pub async fn call(
     };
     let is_about_programs = !matches!(definition.toolset, code::schemas::TOOLSET | REFACTOR);
     let news = match is_about_programs {
-        true => words::user_news(&window.debugger.take_user_news(owner).await),
+        true => words::news(&window.debugger.take_news(owner).await),
         false => None,
     };
     answer.telling(Told { notice: news, label: None })

@@ -19,7 +19,7 @@ use crate::guests::Guests;
 use crate::tasks::Tasks;
 use baton_agent_base::launch_config::LaunchFile;
 use baton_agent_base::object::Object;
-use baton_agent_base::paths;
+use baton_agent_base::{paths, process};
 use baton_agent_base::tasks::Step;
 use baton_agent_base::trees::{Trees, Whose};
 use baton_agent_base::workspace::{Stand, Workspace};
@@ -28,6 +28,7 @@ use baton_agent_code::servers::Places;
 use baton_agent_debug::Debugger;
 use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::SessionId;
+use baton_agent_debug::types::control::Limits;
 
 tokio::task_local! {
     /// Where the client of the call that runs stands. Every tool that takes a path needs it, and none does anything with
@@ -174,6 +175,8 @@ impl Window {
         *self.toolsets.lock().unwrap_or_else(PoisonError::into_inner) = settings.toolsets.clone();
         self.redacts.store(settings.redact, Ordering::Relaxed);
         self.code.allow_protected(settings.allow_protected);
+        self.code.limit_memory(settings.server_memory_mb);
+        self.debugger.limit(limits(settings));
     }
 
     /// Ends a session, and those that it is bound to.
@@ -266,6 +269,19 @@ impl Window {
             json!({"id": self.id, "name": self.name(), "term": term.map_or(Value::Null, |term| json!(term))});
         meta.insert(META_WINDOW.to_owned(), window);
         meta
+    }
+}
+
+/// What debug sessions may take, as the user set it.
+fn limits(settings: &Settings) -> Limits {
+    let set = |number: u64| Some(number).filter(|number| *number > 0);
+    let most_of_machine = || process::memory_of_machine().map(|bytes| bytes / 4 * 3);
+    Limits {
+        idle: set(settings.session_idle_s).map(Duration::from_secs),
+        memory: set(settings.session_memory_mb)
+            .map(|mb| mb.saturating_mul(1024 * 1024))
+            .or_else(most_of_machine),
+        processes: set(settings.session_processes),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use baton_agent_base::fault::{Fault, sentence};
 use baton_agent_base::view::View;
-use baton_agent_debug::types::control::{Activity, Doing, UserAct, UserNews};
+use baton_agent_debug::types::control::{Activity, Doing, News, UserAct, What};
 use baton_agent_debug::types::triggers::TriggerBreakpoint;
 use baton_agent_debug::types::{Breakpoint, Completed, Frame, OutputTail};
 
@@ -34,13 +34,14 @@ pub(crate) fn with_relative_candidates(mut error: Fault, view: &View) -> Fault {
     error
 }
 
-/// What the user of an editor did to a client's programs.
-pub(crate) fn user_news(news: &[UserNews]) -> Option<String> {
-    let told = news.iter().map(|UserNews { session, name, act }| {
-        let did = match act {
-            UserAct::Continued => "continued",
-            UserAct::Stepped => "stepped",
-            UserAct::Stopped => "stopped",
+/// What happened to a client's programs by another's doing.
+pub(crate) fn news(news: &[News]) -> Option<String> {
+    let told = news.iter().map(|News { session, name, what }| {
+        let did = match what {
+            What::NearLimit(text) => return format!("Debug session {session} ({name}) {text}."),
+            What::Act(UserAct::Continued) => "continued",
+            What::Act(UserAct::Stepped) => "stepped",
+            What::Act(UserAct::Stopped) => "stopped",
         };
         format!("The user {did} debug session {session} ({name}).")
     });

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -47,8 +48,6 @@ const INCLUDERS: Duration = Duration::from_secs(1);
 const BY_ITSELF: Duration = Duration::from_secs(3);
 /// How often the memory of a server is looked at.
 const MEMORY_CHECK: Duration = Duration::from_secs(5);
-/// A server that takes more is started anew, when the table does not say otherwise.
-const MAX_MEMORY_MB: u64 = 4096;
 
 /// The protocol's codes for "ask again": content modified, server cancelled.
 const ASK_AGAIN: [i64; 2] = [-32801, -32802];
@@ -97,6 +96,8 @@ pub(super) struct Task {
     mark: String,
     activity: watch::Sender<Activity>,
     diagnostics: DiagnosticMap,
+    /// See [`super::super::CodeIndex::limit_memory`].
+    max_memory_mb: Arc<AtomicU64>,
     life: Life,
     documents: Documents,
     running: Option<Running>,
@@ -113,14 +114,15 @@ impl Task {
     pub(super) fn new(
         choice: Choice,
         mark: String,
-        activity: watch::Sender<Activity>,
-        diagnostics: DiagnosticMap,
+        (activity, diagnostics): (watch::Sender<Activity>, DiagnosticMap),
+        max_memory_mb: Arc<AtomicU64>,
     ) -> Self {
         Self {
             choice,
             mark,
             activity,
             diagnostics,
+            max_memory_mb,
             life: Life::default(),
             documents: Documents::default(),
             running: None,
@@ -197,7 +199,8 @@ impl Task {
             return;
         }
         self.next_memory_check = now + MEMORY_CHECK;
-        let max_mb = self.choice.spec.max_memory_mb.unwrap_or(MAX_MEMORY_MB);
+        let set = || self.max_memory_mb.load(Ordering::Relaxed);
+        let max_mb = self.choice.spec.max_memory_mb.unwrap_or_else(set);
         let bytes = process::memory_of_group(running.process.pid());
         if bytes > max_mb.saturating_mul(1024 * 1024) {
             let server = self.choice.spec.name.clone();

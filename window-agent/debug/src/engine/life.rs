@@ -135,6 +135,7 @@ impl Engine {
             restart: None,
             owner,
             usage: Usage::new(None, Instant::now()),
+            was_warned: false,
             end_reason: None,
             failure: None,
             started_at: Timestamp::now(),
@@ -212,7 +213,7 @@ impl Engine {
         self.stop_tree(root);
     }
 
-    fn stop_tree(&mut self, root: SessionKey) {
+    pub(super) fn stop_tree(&mut self, root: SessionKey) {
         for key in self.tree(root).into_iter().rev() {
             self.feed(key, Input::Stop);
         }
@@ -496,18 +497,20 @@ impl Engine {
 
     /// When the next session is to be looked at that nobody may be using.
     pub(super) fn next_idle(&self) -> Option<Instant> {
-        self.sessions.values().filter_map(idle_end).min()
+        let set = self.idle_limit();
+        self.sessions.values().filter_map(|live| idle_end(live, set)).min()
     }
 
     /// Ends sessions that nobody used for too long.
     pub(super) fn end_idle(&mut self, now: Instant) {
-        let due = self.sessions.iter().filter(|(_, live)| idle_end(live).is_some_and(|end| end <= now));
+        let set = self.idle_limit();
+        let due = self.sessions.iter().filter(|(_, live)| idle_end(live, set).is_some_and(|end| end <= now));
         let due: Vec<SessionKey> = due.map(|(&key, _)| key).collect();
         self.forget_closed();
         for key in due {
             let is_waited_for = self.waits.is_waited_for(key);
             let Some(live) = self.sessions.get_mut(&key) else { continue };
-            let Some(limit) = live.usage.run_out(now, is_waited_for) else { continue };
+            let Some(limit) = live.usage.run_out(set, now, is_waited_for) else { continue };
             let seconds = limit.as_secs_f64();
             tracing::info!(session = %live.id, seconds, "nobody uses the debug session");
             let time =
@@ -515,6 +518,11 @@ impl Engine {
             live.end_reason = Some(format!("the debug session was ended: nobody used it for {time}"));
             self.stop_tree(key);
         }
+    }
+
+    /// What the user set for all sessions. In an editor they see them, and may be looking for as long as they please.
+    fn idle_limit(&self) -> Option<Duration> {
+        self.limits.borrow().idle.filter(|_| self.editor.is_none())
     }
 
     /// Where a session stands; also one that has ended.
@@ -618,9 +626,9 @@ fn again(mut plan: Plan) -> Plan {
 }
 
 /// When a session counts as used by nobody.
-fn idle_end(live: &Live) -> Option<Instant> {
+fn idle_end(live: &Live, set: Option<Duration>) -> Option<Instant> {
     let is_root = live.parent.is_none() && live.core.phase() != Phase::Terminated;
-    live.usage.ends_at().filter(|_| is_root)
+    live.usage.ends_at(set).filter(|_| is_root)
 }
 
 /// How it ended, when that is not plain.
@@ -671,7 +679,7 @@ fn with_words(message: &str, output: &OutputTail) -> String {
 #[cfg(test)]
 mod tests {
     use baton_proto::shim::EditorSession;
-    use tokio::sync::mpsc;
+    use tokio::sync::{mpsc, watch};
 
     use crate::editor::Editor;
     use crate::ids::Base;
@@ -685,8 +693,9 @@ mod tests {
         let editor = Editor::new(Shim::alone());
         let options = DebuggerOptions { editor: Some(editor.clone()), ..DebuggerOptions::default() };
         let (_commands, to_engine) = mpsc::channel(1);
-        let mut engine =
-            Engine::new(("e".to_owned(), Base::default()), &options, to_engine, Default::default());
+        let (_limit, limits) = watch::channel(Default::default());
+        let ways = (Default::default(), Default::default(), limits);
+        let mut engine = Engine::new(("e".to_owned(), Base::default()), &options, to_engine, ways);
         let session = |id: &str, parent: Option<&str>| EditorSession {
             session: id.to_owned(),
             parent: parent.map(str::to_owned),

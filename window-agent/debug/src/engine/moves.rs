@@ -14,7 +14,7 @@ use crate::handles::{Lookup, Owner};
 use crate::session::Input;
 use crate::session::capture::Captured;
 use crate::session::motion::Motion;
-use crate::types::control::{Gate, Granularity, ResumeWish, UserAct, UserNews, gates};
+use crate::types::control::{Gate, Granularity, News, ResumeWish, UserAct, What, gates};
 use crate::types::triggers::TriggerKind;
 use crate::types::{Breakpoint, Given, Phase, Resume, SessionId, StopEvent, Waited};
 
@@ -230,8 +230,8 @@ impl Engine {
             .iter()
             .any(|live| matches!(live.core.phase(), Phase::Terminating | Phase::Terminated));
         if let Some(owner) = root.owner.as_deref().filter(|_| !is_ending) {
-            let news = UserNews { session: root.id.clone(), name: root.name.clone(), act };
-            self.person.note(owner, news);
+            let news = News { session: root.id.clone(), name: root.name.clone(), what: What::Act(act) };
+            self.untold.note(owner, news);
         }
         if act == UserAct::Stopped {
             for wait in self.waits.take_ended(key).into_iter().chain(self.waits.take_ended(root_key)) {

@@ -2,17 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-/// When verbs were about a session, and how long there may be none.
+/// When verbs were about a session, and how long there may be none. Each question takes what the user set as a limit for
+/// all sessions, if anything; otherwise the session's own counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
-    limit: Option<Duration>,
+    own: Option<Duration>,
     last: Instant,
+    has_run_out: bool,
 }
 
 impl Usage {
     /// Used now; without a limit it may be forgotten for ever.
-    pub(crate) fn new(limit: Option<Duration>, now: Instant) -> Self {
-        Self { limit, last: now }
+    pub(crate) fn new(own: Option<Duration>, now: Instant) -> Self {
+        Self { own, last: now, has_run_out: false }
     }
 
     /// A verb is about it.
@@ -22,24 +24,31 @@ impl Usage {
 
     /// The same limit for another start of it.
     pub(crate) fn again(&self, now: Instant) -> Self {
-        Self::new(self.limit, now)
+        Self::new(self.own, now)
     }
 
     /// When it is to be looked at.
-    pub(crate) fn ends_at(&self) -> Option<Instant> {
-        self.last.checked_add(self.limit?)
+    pub(crate) fn ends_at(&self, set: Option<Duration>) -> Option<Instant> {
+        let limit = set.or(self.own).filter(|_| !self.has_run_out)?;
+        self.last.checked_add(limit)
     }
 
     /// How long nobody used it, when that is too long; told once. A call that waits is a use.
-    pub(crate) fn run_out(&mut self, now: Instant, is_waited_for: bool) -> Option<Duration> {
-        if self.ends_at()? > now {
+    pub(crate) fn run_out(
+        &mut self,
+        set: Option<Duration>,
+        now: Instant,
+        is_waited_for: bool,
+    ) -> Option<Duration> {
+        if self.ends_at(set)? > now {
             return None;
         }
         if is_waited_for {
             self.note(now);
             return None;
         }
-        self.limit.take()
+        self.has_run_out = true;
+        set.or(self.own)
     }
 }
 
@@ -71,8 +80,8 @@ mod tests {
                 }
                 Step::Minutes(minutes) => {
                     let until = now + Duration::from_secs(minutes * 60);
-                    while let Some(due) = usage.ends_at().filter(|due| *due <= until) {
-                        if usage.run_out(due, is_waited_for).is_some() {
+                    while let Some(due) = usage.ends_at(None).filter(|due| *due <= until) {
+                        if usage.run_out(None, due, is_waited_for).is_some() {
                             return Some((due - start).as_secs());
                         }
                     }
@@ -97,18 +106,29 @@ mod tests {
     #[test]
     fn without_a_limit_nothing_runs_out_and_a_limit_runs_out_once() {
         let now = Instant::now();
-        assert_eq!(Usage::new(None, now).ends_at(), None);
-        assert_eq!(Usage::new(None, now).run_out(now + 100 * LIMIT, false), None);
+        assert_eq!(Usage::new(None, now).ends_at(None), None);
+        assert_eq!(Usage::new(None, now).run_out(None, now + 100 * LIMIT, false), None);
         let mut usage = Usage::new(Some(LIMIT), now);
-        assert_eq!(usage.run_out(now + LIMIT, false), Some(LIMIT));
-        assert_eq!(usage.run_out(now + LIMIT, false), None);
-        assert_eq!(usage.ends_at(), None);
+        assert_eq!(usage.run_out(None, now + LIMIT, false), Some(LIMIT));
+        assert_eq!(usage.run_out(None, now + LIMIT, false), None);
+        assert_eq!(usage.ends_at(None), None);
+    }
+
+    #[test]
+    fn what_the_user_sets_counts_instead_as_long_as_it_is_set() {
+        let now = Instant::now();
+        let (less, more) = (Some(LIMIT / 2), Some(2 * LIMIT));
+        let mut usage = Usage::new(Some(LIMIT), now);
+        assert_eq!((usage.ends_at(less), usage.ends_at(more)), (Some(now + LIMIT / 2), Some(now + 2 * LIMIT)));
+        assert_eq!(usage.run_out(more, now + LIMIT, false), None);
+        assert_eq!(usage.run_out(less, now + LIMIT, false), less);
+        assert_eq!(usage.ends_at(more), None, "it has run out");
     }
 
     #[test]
     fn another_start_has_the_same_limit_from_then_on() {
         let now = Instant::now();
         let later = now + Duration::from_secs(300);
-        assert_eq!(Usage::new(Some(LIMIT), now).again(later).ends_at(), Some(later + LIMIT));
+        assert_eq!(Usage::new(Some(LIMIT), now).again(later).ends_at(None), Some(later + LIMIT));
     }
 }

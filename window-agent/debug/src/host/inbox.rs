@@ -1,5 +1,8 @@
 //! What the host of a session tells the engine, and where.
 
+use std::collections::BTreeMap;
+
+use baton_agent_base::process::Taken;
 use baton_proto::shim::EditorSession;
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -32,6 +35,8 @@ pub(crate) enum FromHost {
     Closed { how: String },
     /// Nothing of the session is left.
     Gone,
+    /// What the processes of sessions take, by their marks.
+    Taken(BTreeMap<String, Taken>),
 }
 
 /// The way to a program that runs in a terminal of ours.

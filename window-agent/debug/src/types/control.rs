@@ -204,15 +204,35 @@ pub enum UserAct {
     Stopped,
 }
 
-/// Something that the user did to a client's program, of which the client has not heard.
+/// Something about a client's program of which the client has not heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UserNews {
+pub struct News {
     /// The session of the program.
     pub session: SessionId,
     /// Name of its configuration.
     pub name: String,
-    /// What was done last.
-    pub act: UserAct,
+    /// What there is to tell.
+    pub what: What,
+}
+
+/// What there is to tell of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// What its user did last.
+    Act(UserAct),
+    /// That it is near a limit: how much it takes, and what is allowed, in words that follow its name.
+    NearLimit(String),
+}
+
+/// What sessions may take before they are ended; what is not given is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// How long nobody may use a session, whatever its toolset allows.
+    pub idle: Option<Duration>,
+    /// Memory of all processes of a session, in bytes.
+    pub memory: Option<u64>,
+    /// Processes of a session, its adapter's among them.
+    pub processes: Option<u64>,
 }
 
 /// Where a session stands; also one that has ended, as long as it is remembered.

@@ -323,11 +323,11 @@ async fn stepping_a_thread_that_waits_for_the_stopped_one_freezes_nothing() {
 
 #[tokio::test]
 async fn sessions_are_limited_and_end_when_nobody_uses_them() {
-    let options = DebuggerOptions { max_sessions: Some(1), ..options() };
+    let limits = Limits { idle: Some(Duration::from_millis(700)), ..Limits::default() };
+    let options = DebuggerOptions { max_sessions: Some(1), limits, ..options() };
     let mut story = Story::with(options);
     story.set("demo.py", 6).await;
-    let idle = Start { idle_limit: Some(Duration::from_millis(700)), ..launch("demo.py", json!({})) };
-    story.start(idle).await;
+    story.start(launch("demo.py", json!({}))).await;
     story.start(launch("demo.py", json!({}))).await;
     let (session, _) = story.here();
     let mut sessions = story.debugger.watch_sessions();
