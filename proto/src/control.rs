@@ -186,6 +186,45 @@ pub struct Heartbeat {
     /// Name, when it can change.
     #[serde(default)]
     pub name: Option<String>,
+    /// What became of the programs that the agent ran for its tools, over its whole life.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tallies: Vec<Tally>,
+}
+
+/// Most [`Heartbeat::tallies`].
+pub const MAX_TALLIES: usize = 64;
+
+/// What became of the programs of one name that an agent ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tally {
+    /// What they are.
+    pub kind: ProgramKind,
+    /// The name in the table of adapters or servers; `other` when it is longer than 64 letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// How many were started.
+    pub started: u64,
+    /// How many of them ended though nobody asked for it.
+    pub died: u64,
+    /// How many run.
+    pub running: u64,
+}
+
+/// What an agent runs for its tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgramKind {
+    /// A debug adapter.
+    Adapter,
+    /// A language server.
+    Server,
+}
+
+impl Tally {
+    /// Whether a program may be told by this name.
+    pub fn is_name(name: &str) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
+    }
 }
 
 /// A window ends or reloads on purpose. The place of a live one is held all the same (R6).

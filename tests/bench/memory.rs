@@ -136,8 +136,15 @@ async fn beat(held: &mut [(Connection, Events)], incarnation: u64) -> Result<()>
     static SEQ: AtomicU64 = AtomicU64::new(1);
     let seq = SEQ.fetch_add(1, Ordering::Relaxed);
     for (number, (control, _)) in held.iter_mut().enumerate() {
-        let beat =
-            Heartbeat { incarnation, seq, focused: false, debug_sessions: vec![], folders: None, name: None };
+        let beat = Heartbeat {
+            incarnation,
+            seq,
+            focused: false,
+            debug_sessions: vec![],
+            folders: None,
+            name: None,
+            tallies: vec![],
+        };
         let id = WindowId::try_from(format!("simulated-{number}"))?;
         control.heartbeat(&id, &beat).await?;
     }

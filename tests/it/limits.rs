@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use baton_proto::control::Status;
 use baton_tests::client::{Client, ClientKind};
 use baton_tests::process::await_some;
-use baton_proto::control::Status;
 use baton_tests::world::World;
 use serde_json::{Value, json};
 
@@ -41,11 +41,13 @@ fn a_program_that_takes_too_much_memory_is_ended_and_its_client_is_told() {
     let (world, mut client) =
         window_with("import time\nheld = b'x' * (400 << 20)\nprint('holds')\ntime.sleep(600)\n");
     // Without a limit of one's own it may.
-    let started = debug(&mut client, json!({"action": "launch", "program": "greedy.py", "timeout": 5}));
-    assert!(started.contains("running"), "{started}");
+    launch(&mut client);
+    let running = debug(&mut client, json!({"action": "continue", "timeout": 5}));
+    assert!(running.contains("running"), "{running}");
     world.baton_ok(&["settings", "session_memory_mb", "300"]);
     let ended = debug(&mut client, json!({"action": "continue", "timeout": 60}));
-    let (before, after) = ended.split_once(" MB of memory (limit 300 MB, setting session_memory_mb)").expect(&ended);
+    let (before, after) =
+        ended.split_once(" MB of memory (limit 300 MB, setting session_memory_mb)").expect(&ended);
     assert!(before.contains("The debug session was ended: its program took "), "{ended}{after}");
     let taken: u64 = before.rsplit(' ').next().and_then(|number| number.parse().ok()).expect("a number");
     assert!((400..800).contains(&taken), "{ended}");

@@ -6,11 +6,12 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use baton_proto::percent;
+use baton_tests::client::{Client, ClientKind};
 use baton_tests::place;
-use baton_tests::process::{await_some, rss_kib};
+use baton_tests::process::{await_some, kill9, rss_kib};
 use baton_tests::raw::{Answer, Request};
 use baton_tests::world::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Longest that Prometheus takes to start and to read once.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -103,6 +104,20 @@ fn calls(tool: &str, error: &str) -> String {
     format!("mcp_server_operation_duration_seconds_count{{{labels}}}")
 }
 
+/// Each expression of the dashboard is one that Prometheus takes and has figures for.
+fn check_dashboard(prometheus: &Prometheus) {
+    let page: Value = serde_json::from_str(include_str!("../../docs/grafana.json")).expect("it is JSON");
+    let panels = page["panels"].as_array().expect("a dashboard has panels").iter();
+    let targets: Vec<&Value> = panels.flat_map(|panel| panel["targets"].as_array()).flatten().collect();
+    assert!(targets.len() >= 10, "{page}");
+    for target in targets {
+        let query = target["expr"].as_str().expect("a target has an expression");
+        // A rate needs a second reading.
+        let is_there = || prometheus.series(query).filter(|series| !series.is_empty()).map(drop);
+        await_some(PATIENCE, is_there).unwrap_or_else(|| panic!("no figures for {query}"));
+    }
+}
+
 #[test]
 fn a_prometheus_reads_what_clients_did_and_promtool_has_nothing_to_say() {
     let mut world = World::new();
@@ -138,17 +153,6 @@ fn a_prometheus_reads_what_clients_did_and_promtool_has_nothing_to_say() {
     let of_kernel = f64::from(u32::try_from(rss_kib(world.coordinator_pid())).expect("less than 4 TiB"));
     assert!((memory / of_kernel - 1.0).abs() < 0.2, "{memory} KiB, and {of_kernel} by the kernel");
 
-    let page: Value = serde_json::from_str(include_str!("../../docs/grafana.json")).expect("it is JSON");
-    let panels = page["panels"].as_array().expect("a dashboard has panels").iter();
-    let targets: Vec<&Value> = panels.flat_map(|panel| panel["targets"].as_array()).flatten().collect();
-    assert!(targets.len() >= 10, "{page}");
-    for target in targets {
-        let query = target["expr"].as_str().expect("a target has an expression");
-        // A rate needs a second reading.
-        let is_there = || prometheus.series(query).filter(|series| !series.is_empty()).map(drop);
-        await_some(PATIENCE, is_there).unwrap_or_else(|| panic!("no figures for {query}"));
-    }
-
     let answer = figures(&world);
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/plain; version=0.0.4")));
     let mut promtool = world
@@ -165,4 +169,58 @@ fn a_prometheus_reads_what_clients_did_and_promtool_has_nothing_to_say() {
     let checked = promtool.wait_with_output().expect("promtool ends");
     let said = String::from_utf8_lossy(&checked.stdout) + String::from_utf8_lossy(&checked.stderr);
     assert!(checked.status.success() && said.is_empty(), "{said}\n{}", answer.body);
+}
+
+/// The process of this world whose command line has these words.
+fn pid_of(world: &World, words: &str) -> Option<u32> {
+    let home = format!("BATON_HOME={}", world.home().display());
+    let processes = std::fs::read_dir("/proc").expect("Linux").flatten();
+    let pids = processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok());
+    pids.into_iter().find(|pid| {
+        let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let has = |bytes: &[u8], text: &str| String::from_utf8_lossy(bytes).replace('\0', " ").contains(text);
+        has(&read("environ"), &home) && has(&read("cmdline"), words)
+    })
+}
+
+#[test]
+fn what_windows_run_is_counted_and_so_is_what_died() {
+    let servers = place::tool("servers");
+    let mut world = World::new().with_env("BATON_SERVERS", servers.to_str().expect("a path in UTF-8"));
+    world.window("shop");
+    world.await_live("shop");
+    let mut client = Client::connect(&world, ClientKind::Python1, &world.url());
+    let await_figure = |figure: &str| {
+        let is_there = || figures(&world).body.lines().any(|line| line == figure).then_some(());
+        let found = await_some(PATIENCE, is_there);
+        assert!(found.is_some(), "no {figure} in {}", figures(&world).body);
+    };
+    client
+        .try_call("debug", json!({"action": "set_breakpoint", "file": "main.py", "line": 1}))
+        .expect("an answer");
+    client.try_call("debug", json!({"action": "launch", "program": "main.py"})).expect("an answer");
+    await_figure("baton_debug_adapters_running{debug_adapter=\"debugpy\"} 1");
+    await_figure("baton_debug_adapters_started_total{debug_adapter=\"debugpy\"} 1");
+    await_figure("baton_debug_adapters_died_total{debug_adapter=\"debugpy\"} 0");
+    kill9(pid_of(&world, "debugpy").expect("it runs"));
+    await_figure("baton_debug_adapters_died_total{debug_adapter=\"debugpy\"} 1");
+    await_figure("baton_debug_adapters_running{debug_adapter=\"debugpy\"} 0");
+
+    let outline = json!({"file_path": "main.py", "timeout": 60});
+    client.try_call("lcp_get_outline", outline.clone()).expect("an answer");
+    let server = |what: &str, number: u32| {
+        await_figure(&format!("baton_language_servers_{what}{{language_server=\"ty\"}} {number}"));
+    };
+    server("running", 1);
+    kill9(pid_of(&world, "/ty").expect("it runs"));
+    server("died_total", 1);
+    client.try_call("lcp_get_outline", outline).expect("an answer");
+    server("started_total", 2);
+    check_dashboard(&Prometheus::start(&world));
+    // A new coordinator begins with none of that, and what runs goes on.
+    kill9(world.coordinator_pid());
+    world.await_live("shop");
+    server("running", 1);
+    server("started_total", 0);
+    client.close();
 }

@@ -337,6 +337,7 @@ impl Membership {
             debug_sessions: sessions.to_vec(),
             folders: self.pulse.is_editor().then(|| self.window.workspace().folder_paths()),
             name: self.pulse.is_editor().then(|| self.window.name()),
+            tallies: self.window.tallies(),
         };
         (heartbeat, self.window.fence().highest())
     }

@@ -19,7 +19,10 @@ pub fn check(change: &SettingsChange) -> Result<(), (&'static str, String)> {
         return Err(("hold_calls_ms", "`hold_calls_ms` must be at most 300000".to_owned()));
     }
     if change.server_memory_mb.is_some_and(|mb| mb < MIN_SERVER_MEMORY_MB) {
-        return Err(("server_memory_mb", format!("`server_memory_mb` must be at least {MIN_SERVER_MEMORY_MB}")));
+        return Err((
+            "server_memory_mb",
+            format!("`server_memory_mb` must be at least {MIN_SERVER_MEMORY_MB}"),
+        ));
     }
     if let Some(Err(why)) = change.log.as_deref().map(logging::check) {
         return Err(("log", format!("`log`: {why}")));

@@ -11,6 +11,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `validate` | the bounds of what is believed |
+//! | [`tallies`] | what the windows' agents tell of the programs that they run |
 //! | `failure` | errors as answers |
 //! | `status` | the answer of `/v1/status` |
 //! | `openapi` | the description of all routes |
@@ -18,6 +19,7 @@
 mod failure;
 mod openapi;
 mod status;
+pub mod tallies;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -57,6 +59,7 @@ use tower::ServiceExt as _;
 use failure::{Checked, ControlError};
 use openapi::Routes;
 pub use openapi::openapi_text;
+use tallies::Tallies;
 
 /// Largest body of `/v1`: a registration with every list and text at its bound is smaller.
 const BODY_LIMIT: usize = 1 << 20;
@@ -75,6 +78,7 @@ struct Inner {
     orders: mpsc::Sender<Order>,
     warnings: watch::Receiver<Vec<String>>,
     page: Page,
+    tallies: Tallies,
 }
 
 /// What the routes ask of the owner of the process.
@@ -109,9 +113,9 @@ impl ControlState {
         ports: watch::Receiver<Vec<u16>>,
         orders: mpsc::Sender<Order>,
         warnings: watch::Receiver<Vec<String>>,
-        page: Page,
+        (page, tallies): (Page, Tallies),
     ) -> Self {
-        Self { inner: Arc::new(Inner { keeper, secret, ports, orders, warnings, page }) }
+        Self { inner: Arc::new(Inner { keeper, secret, ports, orders, warnings, page, tallies }) }
     }
 
     fn keeper(&self) -> &Keeper {
@@ -257,7 +261,11 @@ async fn heartbeat(
 ) -> Answer<Registered> {
     let id = validate::window_id(id)?;
     validate::heartbeat(&heartbeat)?;
-    Ok(Json(state.with_port(state.keeper().heartbeat(id, heartbeat).await?)))
+    let (incarnation, seq) = (heartbeat.incarnation, heartbeat.seq);
+    let tallies = heartbeat.tallies.clone();
+    let registered = state.keeper().heartbeat(id.clone(), heartbeat).await?;
+    state.inner.tallies.hear(&state.keeper().roster(), id, (incarnation, seq), tallies);
+    Ok(Json(state.with_port(registered)))
 }
 
 async fn leave(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use baton_link::explain::Explanation;
 use baton_link::socket::WINDOW_PREFIX;
-use baton_proto::control::{DebugSession, Heartbeat, Register, SettingsChange};
+use baton_proto::control::{DebugSession, Heartbeat, MAX_TALLIES, Register, SettingsChange, Tally};
 use baton_proto::ids::WindowId;
 use baton_proto::{PROTOCOL, PROTOCOL_MIN};
 
@@ -90,6 +90,7 @@ pub(super) fn program(program: String) -> Result<PathBuf, ControlError> {
 pub(super) fn heartbeat(heartbeat: &Heartbeat) -> Result<(), ControlError> {
     folders(heartbeat.folders.as_deref().unwrap_or_default())?;
     heartbeat.name.as_deref().map_or(Ok(()), |name| text("name", name, MAX_NAME))?;
+    tallies(&heartbeat.tallies)?;
     sessions(&heartbeat.debug_sessions)
 }
 
@@ -119,6 +120,16 @@ fn trees(trees: &[String]) -> Result<(), ControlError> {
         return invalid("`trees` must have at most 64 entries");
     }
     trees.iter().filter(|tree| !tree.is_empty()).try_for_each(|tree| text("trees", tree, MAX_PATH))
+}
+
+fn tallies(tallies: &[Tally]) -> Result<(), ControlError> {
+    if tallies.len() > MAX_TALLIES {
+        return invalid("`tallies` must have at most 64 entries");
+    }
+    match tallies.iter().all(|tally| Tally::is_name(&tally.name)) {
+        true => Ok(()),
+        false => invalid("`tallies.name` must be 1 to 64 letters, digits, '-', '_', or '.'"),
+    }
 }
 
 fn sessions(sessions: &[DebugSession]) -> Result<(), ControlError> {

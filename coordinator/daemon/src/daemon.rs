@@ -291,7 +291,7 @@ impl Daemon {
             ports_reader.clone(),
             order_sender,
             warnings_reader,
-            page.clone(),
+            (page.clone(), watchers.metrics.tallies.clone()),
         );
         let (handovers, handover_requests) = mpsc::channel(HANDOVERS);
         let at = (&secret, Some(home.clone()));

@@ -7,11 +7,12 @@
 
 use std::sync::Arc;
 
+use baton_control::tallies::{Sum, Tallies};
 use baton_edge::{End, Named, Observer};
 use baton_election::roster::Roster;
 use baton_http::body::Body;
 use baton_http::respond;
-use baton_proto::control::{WindowKind, WindowState};
+use baton_proto::control::{ProgramKind, WindowKind, WindowState};
 use baton_proto::ids::WindowId;
 use http::header::{self, HeaderValue};
 use http::{Response, StatusCode};
@@ -41,6 +42,17 @@ pub struct Metrics {
     memory: IntGauge,
     descriptors: IntGauge,
     processor: Counter,
+    programs: Vec<(ProgramKind, Programs)>,
+    /// What windows tell of the programs that they run.
+    pub tallies: Tallies,
+}
+
+/// What is counted of the programs of one kind.
+#[derive(Debug)]
+struct Programs {
+    running: IntGaugeVec,
+    started: IntCounterVec,
+    died: IntCounterVec,
 }
 
 impl Metrics {
@@ -93,6 +105,11 @@ impl Metrics {
                 &registry,
                 Counter::new("process_cpu_seconds_total", "Total user and system CPU time spent in seconds."),
             ),
+            programs: vec![
+                (ProgramKind::Adapter, Programs::new(&registry, "debug_adapter", "Debug adapters")),
+                (ProgramKind::Server, Programs::new(&registry, "language_server", "Language servers")),
+            ],
+            tallies: Tallies::default(),
             registry,
         })
     }
@@ -124,6 +141,10 @@ impl Metrics {
             let terms = self.terms.with_label_values(&[rule]);
             terms.inc_by(n_granted.saturating_sub(terms.get()));
         }
+        let sums = self.tallies.sums(roster);
+        for (kind, programs) in &self.programs {
+            programs.read(sums.iter().filter(|((of, _), _)| of == kind).map(|((_, name), sum)| (name, sum)));
+        }
     }
 
     /// What the system knows of this process; nothing where it has no `/proc`.
@@ -140,6 +161,33 @@ impl Metrics {
         }
         let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         self.processor.inc_by((seconds(spent) - self.processor.get()).max(0.0));
+    }
+}
+
+impl Programs {
+    fn new(registry: &Registry, kind: &str, what: &str) -> Self {
+        let counter = |verb: &str, how: &str| {
+            let opts =
+                Opts::new(format!("baton_{kind}s_{verb}_total"), format!("{what} of windows that {how}."));
+            kept(registry, IntCounterVec::new(opts, &[kind]))
+        };
+        let running = Opts::new(format!("baton_{kind}s_running"), format!("{what} of windows that run."));
+        Self {
+            running: kept(registry, IntGaugeVec::new(running, &[kind])),
+            started: counter("started", "were started"),
+            died: counter("died", "ended though nobody asked for it"),
+        }
+    }
+
+    fn read<'a>(&self, sums: impl Iterator<Item = (&'a String, &'a Sum)>) {
+        self.running.reset();
+        for (name, sum) in sums {
+            self.running.with_label_values(&[name]).set(i64::try_from(sum.running).unwrap_or(i64::MAX));
+            for (counter, number) in [(&self.started, sum.started), (&self.died, sum.died)] {
+                let counter = counter.with_label_values(&[name]);
+                counter.inc_by(number.saturating_sub(counter.get()));
+            }
+        }
     }
 }
 

@@ -297,6 +297,7 @@ impl World {
             debug_sessions: sessions(setup, window),
             folders: None,
             name: None,
+            tallies: Vec::new(),
         };
         let Some(at) = self.find(number).filter(|at| !self.coordinators[*at].is_stalled) else { return };
         if !self.input(setup, at, Input::Heartbeat(id(window), beat)) {

@@ -15,6 +15,7 @@
 //! | [`workspace`], [`walk`] | the window's folders on disk: files, launch.json, settings |
 //! | [`trees`] | which tree of sources a path is of: a window's own, or another one inside of it |
 //! | [`process`] | the only file that spawns children |
+//! | [`census`] | how many adapters and servers were started, died and run |
 //! | [`rustup`] | what stands behind the names that rustup puts on the search path |
 //! | [`framing`], [`pipe`] | CORE: `Content-Length` framing; a connection that speaks in it |
 //! | [`shim`] | the channel to the VS Code extension |
@@ -22,6 +23,7 @@
 // What [`wire::bodies`] writes names this crate, here too.
 extern crate self as baton_agent_base;
 
+pub mod census;
 pub mod fault;
 pub mod framing;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -52,7 +52,7 @@ pub(crate) mod write;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -61,10 +61,11 @@ use tokio::task::JoinHandle;
 use self::editor::CodeEditor;
 use self::files::FileError;
 use self::journal::Ledger;
-use self::server::{Ask, MAX_MEMORY_MB, Server, ServerError};
+use self::server::{Ask, Server, ServerError, Shared};
 use self::servers::{Choice, NoServer, Places, Table};
 use self::types::{FileChange, Freshness, Subject, View};
 use self::watch::Watch;
+use baton_agent_base::census::Census;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::process::Sentinel;
 use baton_agent_base::shim::Shim;
@@ -96,8 +97,8 @@ struct Inner {
     is_trusted: AtomicBool,
     /// Whether the user lets tools change what git, editors and package managers keep for themselves.
     allows_protected: AtomicBool,
-    /// What a server may take in megabytes, unless its entry says otherwise.
-    max_memory_mb: Arc<AtomicU64>,
+    /// What all servers share.
+    shared: Shared,
     ledger: Ledger,
     /// What became of changes that were cut off, for the next answer.
     news: Mutex<Vec<String>>,
@@ -148,7 +149,12 @@ impl CodeIndex {
 
     /// How much memory a server may take from now on, in megabytes, unless its entry in the table says otherwise.
     pub fn limit_memory(&self, max_mb: u64) {
-        self.inner.max_memory_mb.store(max_mb, Ordering::Relaxed);
+        self.inner.shared.max_memory_mb.store(max_mb, Ordering::Relaxed);
+    }
+
+    /// How many servers it ran, by name.
+    pub fn census(&self) -> &Census {
+        &self.inner.shared.census
     }
 
     /// Whether the user trusts the window's folders.
@@ -163,7 +169,7 @@ impl CodeIndex {
             places,
             is_trusted: AtomicBool::new(editor.is_none()),
             allows_protected: AtomicBool::new(false),
-            max_memory_mb: Arc::new(AtomicU64::new(MAX_MEMORY_MB)),
+            shared: Shared::default(),
             editor,
             table: OnceLock::new(),
             servers: Mutex::default(),
@@ -284,7 +290,7 @@ impl CodeIndex {
             });
             mark
         });
-        Server::spawn(choice, mark, self.inner.max_memory_mb.clone())
+        Server::spawn(choice, mark, self.inner.shared.clone())
     }
 
     fn servers(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), Running>> {

@@ -23,6 +23,7 @@ use super::lsp::{self, Diagnostic, Position};
 use super::servers::Choice;
 use super::text::Encoding;
 use super::types::{FileChange, Subject};
+use baton_agent_base::census::Census;
 use baton_agent_base::shim::Shim;
 
 /// Commands on their way to the task.
@@ -215,19 +216,33 @@ pub struct Server {
 }
 
 /// What a server may take in megabytes, when nothing else is said.
-pub const MAX_MEMORY_MB: u64 = 4096;
+const MAX_MEMORY_MB: u64 = 4096;
+
+/// What the servers of a window have in common; clones share it.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// What each may take in megabytes, unless its entry says otherwise.
+    pub max_memory_mb: Arc<AtomicU64>,
+    /// Where they are counted.
+    pub census: Census,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self { max_memory_mb: Arc::new(MAX_MEMORY_MB.into()), census: Census::default() }
+    }
+}
 
 impl Server {
-    /// A server that is started when it is first asked; its processes carry the mark. It is ended when it takes more
-    /// megabytes of memory, unless its entry says otherwise.
-    pub fn spawn(choice: Choice, mark: &str, max_memory_mb: Arc<AtomicU64>) -> Self {
+    /// A server that is started when it is first asked; its processes carry the mark.
+    pub fn spawn(choice: Choice, mark: &str, shared: Shared) -> Self {
         let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
         let (published, activity) = watch::channel(Activity::default());
         let diagnostics = DiagnosticMap::default();
         let (name, root, indexes) =
             (choice.spec.name.as_str().into(), choice.root.as_path().into(), choice.spec.indexes);
         let told = (published, diagnostics.clone());
-        tokio::spawn(task::Task::new(choice, mark.to_owned(), told, max_memory_mb).run(receiver));
+        tokio::spawn(task::Task::new(choice, mark.to_owned(), told, shared).run(receiver));
         Self { name, root, indexes, commands, activity, diagnostics, last_id: Arc::default() }
     }
 

@@ -51,6 +51,7 @@ use crate::types::{
     Breakpoint, Completed, Evaluate, Evaluated, Given, OutputTail, Paging, Phase, RemoveBreakpoint, Scope,
     SessionId, SessionSummary, SetBreakpoint, StopEvent, Variables, Waited,
 };
+use baton_agent_base::census::{Census, Counted};
 use baton_agent_base::process::{self, Sentinel};
 
 mod asks;
@@ -72,8 +73,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, DebugError>>;
 pub(crate) type WaitReply = Reply<Waited>;
 
 /// How the engine tells its sessions and what is to be kept, and hears its limits.
-pub(crate) type Ways =
-    (watch::Sender<Vec<SessionSummary>>, watch::Sender<Kept>, watch::Receiver<Limits>);
+pub(crate) type Ways = (watch::Sender<Vec<SessionSummary>>, watch::Sender<Kept>, watch::Receiver<Limits>);
 
 /// What the engine is asked.
 #[derive(Debug)]
@@ -231,6 +231,8 @@ struct Live {
     over: CancellationToken,
     /// By which its processes are found; `None` when they are another's.
     mark: Option<String>,
+    /// Its adapter, among all that run.
+    counted: Option<Counted>,
     /// Where each stopped thread stands.
     stops: BTreeMap<i64, StopEvent>,
     /// Stopped threads that nobody was told of, oldest first.
@@ -304,6 +306,7 @@ pub(crate) struct Engine {
     waits: Waits,
     /// What happened to clients' programs.
     untold: Untold,
+    census: Census,
     /// What sessions may take; it can change at any time.
     limits: watch::Receiver<Limits>,
     /// The ways to answer the calls that wait, also those that are not among `waits` at the moment.
@@ -348,6 +351,7 @@ impl Engine {
             ids: Ids::from_base(base),
             waits: Waits::default(),
             untold: Untold::default(),
+            census: options.census.clone(),
             limits,
             waiting: BTreeMap::new(),
             early_pauses: Vec::new(),

@@ -42,6 +42,7 @@ use crate::types::{
     Breakpoint, Evaluate, Evaluated, Given, Paging, RemoveBreakpoint, Resume, Scope, SessionId,
     SessionSummary, SetBreakpoint, Start, Variables, Waited,
 };
+use baton_agent_base::census::Census;
 use baton_agent_base::process;
 
 pub mod adapter;
@@ -132,6 +133,11 @@ impl Debugger {
     /// What the ids of all its sessions begin with: eight hexadecimal digits.
     pub fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    /// How many adapters it ran, by name; those that VS Code runs are not known.
+    pub fn census(&self) -> &Census {
+        &self.options.census
     }
 
     /// Sets a breakpoint, or changes the one at the same place. Answers once every running session has taken it.

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use baton_agent_base::census::Census;
 use baton_link::folders;
 
 use crate::breakpoints::kept::Kept;
@@ -39,6 +40,8 @@ pub struct DebuggerOptions {
     pub shelf: Shelf,
     /// Ids of frames, variables and breakpoints count from a number that no other agent's do, instead of from 1.
     pub has_own_ids: bool,
+    /// Where the adapters that it runs are counted.
+    pub census: Census,
     /// The breakpoints to begin with.
     pub kept: Kept,
 }
@@ -57,6 +60,7 @@ impl DebuggerOptions {
             limits: Limits { idle, ..Limits::default() },
             shelf: Shelf::from_env(),
             has_own_ids: false,
+            census: Census::default(),
             kept: Kept::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! More verbs: triggers, pausing and restarting, state, output, requests of any kind.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,8 +13,8 @@ use crate::breakpoints::HitCondition;
 use crate::engine::Command;
 use crate::error::DebugError;
 use crate::types::control::{
-    Activity, Doing, News, OutputPage, OutputWish, Paused, PendingPause, Request, ResumeWish, StackTrace, Status,
-    Stdin, Thread,
+    Activity, Doing, News, OutputPage, OutputWish, Paused, PendingPause, Request, ResumeWish, StackTrace,
+    Status, Stdin, Thread,
 };
 use crate::types::triggers::{RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint};
 use crate::types::{OutputTail, Phase, SessionId, Waited};
@@ -234,7 +235,8 @@ impl Debugger {
 
     /// What happened to the programs of this client, of which it has not been told; told once.
     pub async fn take_news(&self, client: String) -> Vec<News> {
-        match self.has_editor() || !self.sessions.borrow().is_empty() {
+        let was_used = self.last_wait.load(Ordering::Relaxed) > 0;
+        match self.has_editor() || was_used {
             true => self.ask(|reply| Command::News { client, reply }).await.unwrap_or_default(),
             false => Vec::new(),
         }

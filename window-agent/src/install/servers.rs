@@ -11,7 +11,7 @@ use super::depot::{self, Depot};
 use super::kind::Kind;
 use super::say::note;
 use super::step::{self, program};
-use baton_agent_code::server::{Ask, MAX_MEMORY_MB, Server};
+use baton_agent_code::server::{Ask, Server, Shared};
 use baton_agent_code::servers::{Choice, Places, ServerSpec, Table, choice_of};
 
 /// How long a server may take to come up; on a busy machine a cold one needs seconds.
@@ -213,7 +213,7 @@ async fn start(spec: &Arc<ServerSpec>, places: &Places) -> Result<(), String> {
     std::fs::create_dir(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     let started = match choice_of(spec, places, &folder) {
         Some(choice) => {
-            let server = Server::spawn(choice, "servers-check", Arc::new(MAX_MEMORY_MB.into()));
+            let server = Server::spawn(choice, "servers-check", Shared::default());
             let ask = Ask::new("", Value::Null, Vec::new());
             let up = server.ask(ask, Instant::now() + START_TIMEOUT).await;
             server.stop().await;

@@ -1,5 +1,6 @@
 //! What all parts of the agent share about its window.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use baton_link::find::find;
 use baton_link::home::Home;
-use baton_proto::control::{Routing, Settings, WindowKind};
+use baton_proto::control::{MAX_TALLIES, ProgramKind, Routing, Settings, Tally, WindowKind};
 use baton_proto::edge::META_WINDOW;
 use baton_proto::ids::{Term, WindowId};
 use serde_json::{Value, json};
@@ -17,12 +18,13 @@ use crate::claims::Claims;
 use crate::fence::{Fence, Refusal};
 use crate::guests::Guests;
 use crate::tasks::Tasks;
+use baton_agent_base::census::{Census, Counts};
 use baton_agent_base::launch_config::LaunchFile;
 use baton_agent_base::object::Object;
-use baton_agent_base::{paths, process};
 use baton_agent_base::tasks::Step;
 use baton_agent_base::trees::{Trees, Whose};
 use baton_agent_base::workspace::{Stand, Workspace};
+use baton_agent_base::{paths, process};
 use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::Places;
 use baton_agent_debug::Debugger;
@@ -225,6 +227,13 @@ impl Window {
         self.tasks.end().await;
     }
 
+    /// What became of the adapters and servers that it ran.
+    pub fn tallies(&self) -> Vec<Tally> {
+        let adapters = tallies(ProgramKind::Adapter, self.debugger.census());
+        let servers = tallies(ProgramKind::Server, self.code.census());
+        adapters.chain(servers).take(MAX_TALLIES).collect()
+    }
+
     /// Whether values that look like secrets are hidden.
     pub fn redacts(&self) -> bool {
         self.redacts.load(Ordering::Relaxed)
@@ -270,6 +279,21 @@ impl Window {
         meta.insert(META_WINDOW.to_owned(), window);
         meta
     }
+}
+
+/// What became of the programs of one kind, as the coordinator is told.
+fn tallies(kind: ProgramKind, census: &Census) -> impl Iterator<Item = Tally> {
+    let mut all: BTreeMap<String, Counts> = BTreeMap::new();
+    for (name, of_name) in census.counts() {
+        // The user's own tables may have any.
+        let name = if Tally::is_name(&name) { name } else { "other".to_owned() };
+        let counts = all.entry(name).or_default();
+        counts.started += of_name.started;
+        counts.died += of_name.died;
+        counts.running += of_name.running;
+    }
+    let tally = move |(name, Counts { started, died, running })| Tally { kind, name, started, died, running };
+    all.into_iter().map(tally)
 }
 
 /// What debug sessions may take, as the user set it.

@@ -38,7 +38,7 @@ pub(crate) fn with_relative_candidates(mut error: Fault, view: &View) -> Fault {
 pub(crate) fn news(news: &[News]) -> Option<String> {
     let told = news.iter().map(|News { session, name, what }| {
         let did = match what {
-            What::NearLimit(text) => return format!("Debug session {session} ({name}) {text}."),
+            What::Limit(text) => return format!("Debug session {session} ({name}) {text}."),
             What::Act(UserAct::Continued) => "continued",
             What::Act(UserAct::Stepped) => "stepped",
             What::Act(UserAct::Stopped) => "stopped",

@@ -74,7 +74,7 @@ fn api() -> Api {
             ports,
             orders,
             watch::channel(Vec::new()).1,
-            page,
+            (page, Default::default()),
         ))
         .0,
         orders: inbox,

@@ -208,6 +208,7 @@ impl World {
             debug_sessions: agent.sessions.clone(),
             folders: None,
             name: None,
+            tallies: Vec::new(),
         };
         self.input(Input::Heartbeat(id(window), heartbeat)).unwrap();
         self

@@ -113,6 +113,7 @@ async fn the_end_of_a_stream_is_noticed_at_once_and_the_place_given_away_after_t
             debug_sessions: Vec::new(),
             folders: None,
             name: None,
+            tallies: Vec::new(),
         };
         keeper.heartbeat(id("b"), heartbeat).await.unwrap();
     }
@@ -214,6 +215,7 @@ async fn what_the_next_coordinator_needs_is_published() {
         debug_sessions: Vec::new(),
         folders: None,
         name: None,
+        tallies: Vec::new(),
     };
     keeper.heartbeat(id("a"), heartbeat).await.unwrap();
     assert!(!saved.has_changed().unwrap());
@@ -286,6 +288,7 @@ async fn a_silent_stream_is_kept_alive() {
                 debug_sessions: Vec::new(),
                 folders: None,
                 name: None,
+                tallies: Vec::new(),
             };
             keeper.heartbeat(id("a"), heartbeat).await.unwrap();
         }

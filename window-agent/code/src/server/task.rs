@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,7 +15,7 @@ use super::life::{Input, Life, Output};
 use super::log::log_lines;
 use super::session::{self, Progress};
 use super::watchers::Watchers;
-use super::{Activity, Agreed, Answered, Ask, Command, DiagnosticMap, Published, ServerError};
+use super::{Activity, Agreed, Answered, Ask, Command, DiagnosticMap, Published, ServerError, Shared};
 use crate::documents::{DID_OPEN, Documents, Notice, Snapshot, Stamp};
 use crate::files;
 use crate::lsp::answers::FileDiagnostics;
@@ -25,6 +25,7 @@ use crate::lsp::{self, Message};
 use crate::servers::{Choice, ServerSpec};
 use crate::text::{Encoding, Text};
 use crate::types::{ChangeKind, FileChange};
+use baton_agent_base::census::Counted;
 use baton_agent_base::pipe::Pipe;
 use baton_agent_base::process::{self, OwnedProcess};
 use baton_agent_base::walk;
@@ -75,6 +76,8 @@ enum Flight {
 
 struct Running {
     process: OwnedProcess,
+    /// Among all that run.
+    counted: Counted,
     pipe: Pipe<Bytes>,
     last_id: i64,
     in_flight: HashMap<i64, Flight>,
@@ -96,8 +99,7 @@ pub(super) struct Task {
     mark: String,
     activity: watch::Sender<Activity>,
     diagnostics: DiagnosticMap,
-    /// See [`super::super::CodeIndex::limit_memory`].
-    max_memory_mb: Arc<AtomicU64>,
+    shared: Shared,
     life: Life,
     documents: Documents,
     running: Option<Running>,
@@ -115,14 +117,14 @@ impl Task {
         choice: Choice,
         mark: String,
         (activity, diagnostics): (watch::Sender<Activity>, DiagnosticMap),
-        max_memory_mb: Arc<AtomicU64>,
+        shared: Shared,
     ) -> Self {
         Self {
             choice,
             mark,
             activity,
             diagnostics,
-            max_memory_mb,
+            shared,
             life: Life::default(),
             documents: Documents::default(),
             running: None,
@@ -199,7 +201,7 @@ impl Task {
             return;
         }
         self.next_memory_check = now + MEMORY_CHECK;
-        let set = || self.max_memory_mb.load(Ordering::Relaxed);
+        let set = || self.shared.max_memory_mb.load(Ordering::Relaxed);
         let max_mb = self.choice.spec.max_memory_mb.unwrap_or_else(set);
         let bytes = process::memory_of_group(running.process.pid());
         if bytes > max_mb.saturating_mul(1024 * 1024) {
@@ -243,6 +245,7 @@ impl Task {
         info!(server = %spec.name, pid = process.pid(), root = %self.choice.root.display(), "starts");
         let mut running = Running {
             process,
+            counted: self.shared.census.begin(&spec.name),
             pipe: Pipe::new(stdout, stdin, Some),
             last_id: 0,
             in_flight: HashMap::new(),
@@ -593,7 +596,9 @@ impl Task {
         let why = running.first_words.get().cloned().filter(|_| never_came_up);
         let pause = self.life.pausing_until().map(|until| until.saturating_duration_since(Instant::now()));
         let pause = pause.unwrap_or_default();
-        for job in running.take_jobs().chain(std::mem::take(&mut self.waiting)) {
+        let jobs: Vec<Job> = running.take_jobs().collect();
+        running.counted.died();
+        for job in jobs.into_iter().chain(std::mem::take(&mut self.waiting)) {
             if job.n_tries >= MAX_TRIES || !job.can_wait(Instant::now(), pause) {
                 let server = server.clone();
                 let error = match &why {

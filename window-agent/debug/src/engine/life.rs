@@ -25,9 +25,10 @@ use crate::host::{self, debugpy, inspector, terminal};
 use crate::output::{OutputLog, last_words};
 use crate::session::plan::{Link, StartKind};
 use crate::session::{End, Ending, Input, Session};
-use crate::types::control::{OutputPage, OutputWish, Status, Stdin};
+use crate::types::control::{News, OutputPage, OutputWish, Status, Stdin, What};
 use crate::types::triggers::{TriggerBreakpoint, TriggerKind};
 use crate::types::{Breakpoint, Completed, OutputTail, Phase, SessionId, Waited};
+use baton_agent_base::census::Counted;
 use baton_agent_base::process::Sentinel;
 use baton_proto::shim::EditorSession;
 
@@ -110,7 +111,9 @@ impl Engine {
         let over = CancellationToken::new();
         let inbox = Inbox { key, sender: self.to_inbox.clone() };
         self.hosts.spawn(host::run(plan.clone(), mark.clone(), over.clone(), inbox));
-        tracing::info!(session = %id, adapter = plan.session.adapter.name, "debug session begins");
+        let adapter = &plan.session.adapter.name;
+        tracing::info!(session = %id, adapter, "debug session begins");
+        let counted = mark.is_some().then(|| self.census.begin(adapter));
         let live = Live {
             id,
             name,
@@ -123,6 +126,7 @@ impl Engine {
             outgoing: None,
             over,
             mark,
+            counted,
             stops: Default::default(),
             untold: Default::default(),
             output: OutputLog::default(),
@@ -396,17 +400,22 @@ impl Engine {
                 Err(DebugError::StartFailed { message: with_words(message, &output) })
             }
             (None, Ending::Lost(how)) => {
+                live.counted.take().into_iter().for_each(Counted::died);
                 let output = last_words(&output.text, usize::MAX);
                 Err(DebugError::AdapterDied { session: session.clone(), how: how.clone(), output })
             }
             (None, Ending::Plain | Ending::Asked) => {
-                let note = live.end_reason.clone().or_else(|| end_note(end, live.plan.session.kind));
+                let note = live.end_reason.as_ref().map(|why| format!("the debug session was ended: {why}"));
+                let note = note.or_else(|| end_note(end, live.plan.session.kind));
                 let note = note.or_else(|| runs_on.map(|parent| child_note(&session, &parent)));
                 Ok(Completed { session, exit_code: end.exit_code, output, never_hit, never_called, note })
             }
         };
         let is_news = waits.is_empty() && end.how != Ending::Asked && root == key;
         let untold = is_news.then(|| result.clone());
+        if waits.is_empty() && root == key {
+            self.tell_limit(key);
+        }
         let ending = match &result {
             Ok(completed) => completed.note.clone().unwrap_or_else(|| Status::PLAIN_END.to_owned()),
             Err(error) => error.to_string(),
@@ -420,7 +429,11 @@ impl Engine {
             let adapter_died = matches!(result, Err(DebugError::AdapterDied { .. }));
             self.remember(key, (ending, adapter_died), exit_code, untold);
         }
-        // Children do not outlive their parent's adapter.
+        self.stop_children(key);
+    }
+
+    /// Children do not outlive their parent's adapter.
+    fn stop_children(&mut self, key: SessionKey) {
         for child in self.tree(key).into_iter().filter(|child| *child != key) {
             self.feed(child, Input::Stop);
             let ended = self.sessions.get_mut(&child).filter(|live| live.core.phase() == Phase::Terminated);
@@ -429,6 +442,15 @@ impl Engine {
                 child.over.cancel();
             }
         }
+    }
+
+    /// Who started a session that was ended at a limit, and does not wait for it, hears of that with the next answer.
+    fn tell_limit(&mut self, key: SessionKey) {
+        let Some(live) = self.sessions.get(&key) else { return };
+        let Some(why) = &live.end_reason else { return };
+        let what = What::Limit(format!("was ended: {why}"));
+        let news = News { session: live.id.clone(), name: live.name.clone(), what };
+        self.untold.note(live.owner.as_deref().unwrap_or_default(), news);
     }
 
     /// Id and name of the session whose child this one is, when that one goes on.
@@ -515,7 +537,7 @@ impl Engine {
             tracing::info!(session = %live.id, seconds, "nobody uses the debug session");
             let time =
                 if seconds < 120.0 { format!("{seconds} s") } else { format!("{} minutes", seconds / 60.0) };
-            live.end_reason = Some(format!("the debug session was ended: nobody used it for {time}"));
+            live.end_reason = Some(format!("nobody used it for {time}"));
             self.stop_tree(key);
         }
     }

@@ -32,9 +32,7 @@ pub(crate) fn judge(limits: &Limits, bytes: u64, n_processes: u64) -> Verdict {
     let mut near = None;
     for (number, limit, taken, allowed, setting) in memory.into_iter().chain(processes) {
         if number > limit {
-            return Verdict::Over(format!(
-                "the debug session was ended: its program took {taken} (limit {allowed}, setting {setting})"
-            ));
+            return Verdict::Over(format!("its program took {taken} (limit {allowed}, setting {setting})"));
         }
         if number.saturating_mul(100) > limit.saturating_mul(NEAR_PERCENT) {
             near.get_or_insert_with(|| {
@@ -57,13 +55,15 @@ mod tests {
         let near = |text: &str| Verdict::Near(text.to_owned());
         assert_eq!(
             judge(&limits, 900 * MB, 3),
-            near("takes 900 MB of memory, and is ended when it takes more than 1000 MB (setting session_memory_mb)")
+            near(
+                "takes 900 MB of memory, and is ended when it takes more than 1000 MB (setting session_memory_mb)"
+            )
         );
         assert_eq!(
             judge(&limits, 1, 161),
             near("takes 161 processes, and is ended when it takes more than 200 (setting session_processes)")
         );
-        let over = |text: &str| Verdict::Over(format!("the debug session was ended: its program took {text}"));
+        let over = |text: &str| Verdict::Over(format!("its program took {text}"));
         assert_eq!(
             judge(&limits, 1001 * MB, 1),
             over("1001 MB of memory (limit 1000 MB, setting session_memory_mb)")

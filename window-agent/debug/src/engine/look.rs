@@ -66,7 +66,7 @@ impl Engine {
                 Verdict::Near(text) => {
                     live.was_warned = true;
                     tracing::warn!(session = %live.id, bytes, n_processes, "near a limit");
-                    let what = What::NearLimit(text);
+                    let what = What::Limit(text);
                     let news = News { session: live.id.clone(), name: live.name.clone(), what };
                     self.untold.note(live.owner.as_deref().unwrap_or_default(), news);
                 }

@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(untold.take("a"), [news("3", UserAct::Stepped), news("1", UserAct::Stepped)]);
         assert_eq!(untold.take("a"), []);
         assert_eq!(untold.take("b"), [news("2", UserAct::Stopped)]);
-        let near = News { what: What::NearLimit("takes much".to_owned()), ..news("4", UserAct::Continued) };
+        let near = News { what: What::Limit("takes much".to_owned()), ..news("4", UserAct::Continued) };
         untold.note("a", near.clone());
         untold.note("a", news("4", UserAct::Continued));
         assert_eq!(untold.take("a"), [near, news("4", UserAct::Continued)]);

@@ -119,7 +119,10 @@ mod tests {
         let now = Instant::now();
         let (less, more) = (Some(LIMIT / 2), Some(2 * LIMIT));
         let mut usage = Usage::new(Some(LIMIT), now);
-        assert_eq!((usage.ends_at(less), usage.ends_at(more)), (Some(now + LIMIT / 2), Some(now + 2 * LIMIT)));
+        assert_eq!(
+            (usage.ends_at(less), usage.ends_at(more)),
+            (Some(now + LIMIT / 2), Some(now + 2 * LIMIT))
+        );
         assert_eq!(usage.run_out(more, now + LIMIT, false), None);
         assert_eq!(usage.run_out(less, now + LIMIT, false), less);
         assert_eq!(usage.ends_at(more), None, "it has run out");

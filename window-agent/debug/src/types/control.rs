@@ -220,8 +220,8 @@ pub struct News {
 pub enum What {
     /// What its user did last.
     Act(UserAct),
-    /// That it is near a limit: how much it takes, and what is allowed, in words that follow its name.
-    NearLimit(String),
+    /// That it is near a limit or was ended at one, in words that follow its name.
+    Limit(String),
 }
 
 /// What sessions may take before they are ended; what is not given is not limited.

@@ -129,6 +129,7 @@ fn f25_a_late_heartbeat_changes_nothing() {
         debug_sessions: Vec::new(),
         folders: None,
         name: None,
+        tallies: Vec::new(),
     };
     let sent = world.transcript.len();
     world.input(Input::Heartbeat(id("a"), late)).unwrap();
@@ -149,6 +150,7 @@ fn f25_a_late_heartbeat_is_no_sign_of_life() {
             debug_sessions: Vec::new(),
             folders: None,
             name: None,
+            tallies: Vec::new(),
         };
         let _ = world.input(Input::Heartbeat(id("a"), late));
     }
@@ -190,6 +192,7 @@ fn f25_messages_of_an_earlier_agent_are_stale() {
         debug_sessions: Vec::new(),
         folders: None,
         name: None,
+        tallies: Vec::new(),
     };
     for input in [
         Input::Register(id("a"), Box::new(old)),
@@ -227,6 +230,7 @@ fn f25_messages_before_the_registration_ask_for_it() {
         debug_sessions: Vec::new(),
         folders: None,
         name: None,
+        tallies: Vec::new(),
     };
     assert_eq!(world.input(Input::Heartbeat(id("a"), beat)), Err(Refused::NotRegistered));
     assert_eq!(world.input(Input::EventsOpened(id("a"), 1)), Err(Refused::NotRegistered));

@@ -147,6 +147,7 @@ fn replay(world: &mut World, window: &str) {
         debug_sessions: Vec::new(),
         folders: None,
         name: None,
+        tallies: Vec::new(),
     };
     let known = world.election.registered(&id(window)).is_ok();
     let mut inputs = vec![Input::Heartbeat(id(window), beat), Input::Leave(id(window), incarnation)];

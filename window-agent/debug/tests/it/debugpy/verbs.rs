@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use baton_agent_debug::types::control::{Category, OutputWish, Request, ResumeWish, Stdin, gates};
+use baton_agent_debug::types::control::{Category, Limits, OutputWish, Request, ResumeWish, Stdin, gates};
 use baton_agent_debug::types::triggers::{Access, RemoveTriggers, SetTrigger, Trigger, TriggerKind};
-use baton_agent_debug::types::{Phase, Resume, SessionId, Start, StopEvent, Waited};
+use baton_agent_debug::types::{Phase, Resume, SessionId, StopEvent, Waited};
 use baton_agent_debug::{Debugger, DebuggerOptions};
 use expect_test::expect;
 use serde_json::{Value, json};
