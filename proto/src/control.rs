@@ -189,10 +189,22 @@ pub struct Heartbeat {
     /// What became of the programs that the agent ran for its tools, over its whole life.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tallies: Vec<Tally>,
+    /// Where the window's breakpoints stand, as people write it: `main.py:12`; the first ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakpoints: Vec<String>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_breakpoints: u32,
 }
 
 /// Most [`Heartbeat::tallies`].
 pub const MAX_TALLIES: usize = 64;
+/// Most [`Heartbeat::breakpoints`].
+pub const MAX_BREAKPOINTS: usize = 16;
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
 
 /// What became of the programs of one name that an agent ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::control::{DebugSession, WindowKind, WindowState};
+use crate::control::{DebugSession, Tally, WindowKind, WindowState};
 use crate::ids::{InstanceId, WindowId};
 
 /// All that there is to see at one moment.
@@ -66,6 +66,15 @@ pub struct WindowView {
     pub pid: u32,
     /// Its debug sessions.
     pub sessions: Vec<DebugSession>,
+    /// Where its breakpoints stand; the first ones.
+    #[serde(default)]
+    pub breakpoints: Vec<String>,
+    /// How many more there are.
+    #[serde(default)]
+    pub more_breakpoints: u32,
+    /// Debug adapters and language servers that its agent runs, or that died.
+    #[serde(default)]
+    pub programs: Vec<Tally>,
 }
 
 /// What happened to a window.

@@ -144,6 +144,8 @@ async fn beat(held: &mut [(Connection, Events)], incarnation: u64) -> Result<()>
             folders: None,
             name: None,
             tallies: vec![],
+            breakpoints: vec![],
+            more_breakpoints: 0,
         };
         let id = WindowId::try_from(format!("simulated-{number}"))?;
         control.heartbeat(&id, &beat).await?;

@@ -130,6 +130,17 @@ test('calls are shown as they come, with their window, client, and outcome; and 
     await until('the clients are counted', async () => (await rows('clients'))[0]?.[1] === '3', 10_000, () => rows('clients'));
 });
 
+/** What a client has in `shop`: sessions with breakpoints, and adapters. */
+const held = async () => (await rows('windows')).find(([, window]) => window.startsWith('shop')).slice(3, 5);
+
+test('what a client debugs is shown with its breakpoints and its adapter', async () => {
+    fs.writeFileSync(path.join(world.run, 'shop', 'main.py'), 'price = 3\nprint(price)\n');
+    await client.call('debug', { action: 'set_breakpoint', file: 'main.py', line: 2 });
+    await until('the breakpoint is shown', async () => (await held())[0] === 'main.py:2', 10_000, held);
+    await client.call('debug', { action: 'launch', program: 'main.py', timeout: 60 });
+    await until('session and adapter are shown', async () => /^main\.py.* main\.py:2$/.test((await held())[0]) && (await held())[1] === 'debugpy', 10_000, held);
+});
+
 test('a person makes another window live by keyboard alone, and stops it by mouse', async () => {
     await page.locator('#windows').getByRole('button', { name: 'Make live: weather' }).focus();
     await page.keyboard.press('Enter');
@@ -178,6 +189,12 @@ for (const [colorScheme, locale, summary] of [['light', 'en-US', 'shop is live']
         await shown.context().close();
     });
 }
+
+test('what a client has ended is gone from the page', async () => {
+    await client.call('debug', { action: 'remove_breakpoint', file: 'main.py', line: 2 });
+    await client.call('debug', { action: 'terminate' });
+    await until('all of it is gone', async () => (await held()).join() === ',', 10_000, held);
+});
 
 test('another page in the same browser reads nothing and does nothing', async () => {
     const target = new URL(page.url()).origin;

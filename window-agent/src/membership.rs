@@ -330,6 +330,7 @@ impl Membership {
     /// The next heartbeat, and the highest term that is known with it.
     fn heartbeat(&mut self, sessions: &[DebugSession]) -> (Heartbeat, Option<Term>) {
         self.seq += 1;
+        let (breakpoints, more_breakpoints) = self.window.breakpoints();
         let heartbeat = Heartbeat {
             incarnation: self.incarnation,
             seq: self.seq,
@@ -338,6 +339,8 @@ impl Membership {
             folders: self.pulse.is_editor().then(|| self.window.workspace().folder_paths()),
             name: self.pulse.is_editor().then(|| self.window.name()),
             tallies: self.window.tallies(),
+            breakpoints,
+            more_breakpoints,
         };
         (heartbeat, self.window.fence().highest())
     }

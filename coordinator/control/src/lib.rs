@@ -11,7 +11,6 @@
 //! | module | what it does |
 //! |---|---|
 //! | `validate` | the bounds of what is believed |
-//! | [`tallies`] | what the windows' agents tell of the programs that they run |
 //! | `failure` | errors as answers |
 //! | `status` | the answer of `/v1/status` |
 //! | `openapi` | the description of all routes |
@@ -19,7 +18,6 @@
 mod failure;
 mod openapi;
 mod status;
-pub mod tallies;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -43,6 +41,7 @@ use baton_link::explain::Explanation;
 use baton_link::process::own_id;
 use baton_link::routes;
 use baton_page::Page;
+use baton_page::holdings::Holds;
 use baton_proto::control::{
     Done, Failure, Heartbeat, Leave, Outcome, PageLink, Pong, PortChange, PortChanged, Register, Registered,
     Replace, Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
@@ -59,7 +58,6 @@ use tower::ServiceExt as _;
 use failure::{Checked, ControlError};
 use openapi::Routes;
 pub use openapi::openapi_text;
-use tallies::Tallies;
 
 /// Largest body of `/v1`: a registration with every list and text at its bound is smaller.
 const BODY_LIMIT: usize = 1 << 20;
@@ -78,7 +76,6 @@ struct Inner {
     orders: mpsc::Sender<Order>,
     warnings: watch::Receiver<Vec<String>>,
     page: Page,
-    tallies: Tallies,
 }
 
 /// What the routes ask of the owner of the process.
@@ -113,9 +110,9 @@ impl ControlState {
         ports: watch::Receiver<Vec<u16>>,
         orders: mpsc::Sender<Order>,
         warnings: watch::Receiver<Vec<String>>,
-        (page, tallies): (Page, Tallies),
+        page: Page,
     ) -> Self {
-        Self { inner: Arc::new(Inner { keeper, secret, ports, orders, warnings, page, tallies }) }
+        Self { inner: Arc::new(Inner { keeper, secret, ports, orders, warnings, page }) }
     }
 
     fn keeper(&self) -> &Keeper {
@@ -257,14 +254,13 @@ async fn register(
 async fn heartbeat(
     State(state): State<ControlState>,
     Path(id): Path<String>,
-    Checked(heartbeat): Checked<Heartbeat>,
+    Checked(mut heartbeat): Checked<Heartbeat>,
 ) -> Answer<Registered> {
     let id = validate::window_id(id)?;
     validate::heartbeat(&heartbeat)?;
-    let (incarnation, seq) = (heartbeat.incarnation, heartbeat.seq);
-    let tallies = heartbeat.tallies.clone();
+    let holds = Holds::take(&mut heartbeat);
     let registered = state.keeper().heartbeat(id.clone(), heartbeat).await?;
-    state.inner.tallies.hear(&state.keeper().roster(), id, (incarnation, seq), tallies);
+    state.inner.page.holdings().hear(&state.keeper().roster(), id, holds);
     Ok(Json(state.with_port(registered)))
 }
 

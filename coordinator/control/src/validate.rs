@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use baton_link::explain::Explanation;
 use baton_link::socket::WINDOW_PREFIX;
-use baton_proto::control::{DebugSession, Heartbeat, MAX_TALLIES, Register, SettingsChange, Tally};
+use baton_proto::control::{
+    DebugSession, Heartbeat, MAX_BREAKPOINTS, MAX_TALLIES, Register, SettingsChange, Tally,
+};
 use baton_proto::ids::WindowId;
 use baton_proto::{PROTOCOL, PROTOCOL_MIN};
 
@@ -91,6 +93,7 @@ pub(super) fn heartbeat(heartbeat: &Heartbeat) -> Result<(), ControlError> {
     folders(heartbeat.folders.as_deref().unwrap_or_default())?;
     heartbeat.name.as_deref().map_or(Ok(()), |name| text("name", name, MAX_NAME))?;
     tallies(&heartbeat.tallies)?;
+    breakpoints(&heartbeat.breakpoints)?;
     sessions(&heartbeat.debug_sessions)
 }
 
@@ -130,6 +133,13 @@ fn tallies(tallies: &[Tally]) -> Result<(), ControlError> {
         true => Ok(()),
         false => invalid("`tallies.name` must be 1 to 64 letters, digits, '-', '_', or '.'"),
     }
+}
+
+fn breakpoints(breakpoints: &[String]) -> Result<(), ControlError> {
+    if breakpoints.len() > MAX_BREAKPOINTS {
+        return invalid("`breakpoints` must have at most 16 entries");
+    }
+    breakpoints.iter().try_for_each(|place| text("breakpoints", place, MAX_NAME))
 }
 
 fn sessions(sessions: &[DebugSession]) -> Result<(), ControlError> {

@@ -282,7 +282,7 @@ impl Daemon {
             keeper.clone(),
             passes.clone(),
             ports_reader.clone(),
-            watchers.journal.clone(),
+            (watchers.journal.clone(), watchers.holdings.clone()),
             ending_streams.clone(),
         );
         let control = ControlState::new(
@@ -291,7 +291,7 @@ impl Daemon {
             ports_reader.clone(),
             order_sender,
             warnings_reader,
-            (page.clone(), watchers.metrics.tallies.clone()),
+            page.clone(),
         );
         let (handovers, handover_requests) = mpsc::channel(HANDOVERS);
         let at = (&secret, Some(home.clone()));

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use baton_control::tallies::{Sum, Tallies};
 use baton_edge::{End, Named, Observer};
 use baton_election::roster::Roster;
 use baton_http::body::Body;
 use baton_http::respond;
+use baton_page::holdings::{Holdings, Sum};
 use baton_proto::control::{ProgramKind, WindowKind, WindowState};
 use baton_proto::ids::WindowId;
 use http::header::{self, HeaderValue};
@@ -43,8 +43,7 @@ pub struct Metrics {
     descriptors: IntGauge,
     processor: Counter,
     programs: Vec<(ProgramKind, Programs)>,
-    /// What windows tell of the programs that they run.
-    pub tallies: Tallies,
+    holdings: Holdings,
 }
 
 /// What is counted of the programs of one kind.
@@ -56,8 +55,8 @@ struct Programs {
 }
 
 impl Metrics {
-    /// Nothing has happened yet.
-    pub fn new() -> Arc<Self> {
+    /// Nothing has happened yet; of what windows hold, `holdings` will know.
+    pub fn new(holdings: Holdings) -> Arc<Self> {
         let registry = Registry::new();
         let durations = HistogramOpts::new(
             "mcp_server_operation_duration_seconds",
@@ -109,7 +108,7 @@ impl Metrics {
                 (ProgramKind::Adapter, Programs::new(&registry, "debug_adapter", "Debug adapters")),
                 (ProgramKind::Server, Programs::new(&registry, "language_server", "Language servers")),
             ],
-            tallies: Tallies::default(),
+            holdings,
             registry,
         })
     }
@@ -141,7 +140,7 @@ impl Metrics {
             let terms = self.terms.with_label_values(&[rule]);
             terms.inc_by(n_granted.saturating_sub(terms.get()));
         }
-        let sums = self.tallies.sums(roster);
+        let sums = self.holdings.sums(roster);
         for (kind, programs) in &self.programs {
             programs.read(sums.iter().filter(|((of, _), _)| of == kind).map(|((_, name), sum)| (name, sum)));
         }

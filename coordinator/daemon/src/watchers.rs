@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use baton_edge::{End, Named, Observer};
+use baton_page::holdings::Holdings;
 use baton_page::journal::Journal;
 use baton_proto::ids::WindowId;
 use baton_proto::page::CallState;
@@ -16,12 +17,15 @@ pub struct Watchers {
     pub metrics: Arc<Metrics>,
     /// What the page shows.
     pub journal: Arc<Journal>,
+    /// What windows hold, which is counted and shown.
+    pub holdings: Holdings,
 }
 
 impl Watchers {
     /// Nobody has called yet.
     pub fn new() -> Self {
-        Self { metrics: Metrics::new(), journal: Arc::default() }
+        let holdings = Holdings::default();
+        Self { metrics: Metrics::new(holdings.clone()), journal: Arc::default(), holdings }
     }
 }
 

@@ -3,7 +3,8 @@
 
 const ENGLISH = {
   windows: 'Windows', story: 'What happened', calls: 'Tool calls', clients: 'AI clients',
-  state: 'State', window: 'Window', why: 'Why', sessions: 'Debug sessions', actions: 'Actions',
+  state: 'State', window: 'Window', why: 'Why', sessions: 'Debug sessions, breakpoints', actions: 'Actions',
+  programs: 'Adapters, servers', more: '{0} more', died: 'died: {0}', times: '{0} times {1}',
   time: 'Time', tool: 'Tool', client: 'Client', took: 'Took', outcome: 'Outcome', tokens: 'Tokens, about', id: 'ID',
   count: 'Calls', last: 'Last call', filter: 'Filter', pause: 'Pause', older: 'Show older calls',
   noWindows: 'No windows. Open a folder in VS Code with the Baton extension, or run `baton window DIR`.',
@@ -26,7 +27,8 @@ const ENGLISH = {
 };
 const CHINESE = {
   windows: '窗口', story: '发生了什么', calls: '工具调用', clients: 'AI 客户端',
-  state: '状态', window: '窗口', why: '原因', sessions: '调试会话', actions: '操作',
+  state: '状态', window: '窗口', why: '原因', sessions: '调试会话与断点', actions: '操作',
+  programs: '适配器与服务器', more: '另有 {0} 个', died: '异常退出：{0}', times: '{1}，{0} 个',
   time: '时间', tool: '工具', client: '客户端', took: '用时', outcome: '结果', tokens: '约合令牌数', id: 'ID',
   count: '调用次数', last: '最近一次', filter: '筛选', pause: '暂停', older: '显示更早的调用',
   noWindows: '没有窗口。请在装有 Baton 扩展的 VS Code 中打开文件夹，或运行 `baton window DIR`。',
@@ -149,15 +151,24 @@ function button(verb, window) {
   return element;
 }
 
+function programLine({ name, running, died }) {
+  const said = running > 1 ? say('times', number.format(running), name) : name;
+  const deaths = died > 0 ? make('span', { class: 'bad' }, ` ${say('died', number.format(died))}`) : '';
+  return make('div', { class: running > 0 ? '' : 'soft' }, said, deaths);
+}
+
 function windowRow(window) {
   const verbs = [window.state === 'live' ? '' : 'take', window.state === 'off' ? '' : 'stop', 'restart'];
   const sessions = window.sessions.map(({ name, by_user: isUsers }) =>
     make('div', {}, name, isUsers ? make('span', { class: 'soft' }, ` (${say('byUser')})`) : ''));
+  const more = window.more_breakpoints > 0 ? [say('more', number.format(window.more_breakpoints))] : [];
+  const breakpoints = [...window.breakpoints, ...more].map((place) => make('div', { class: 'soft mono path' }, place));
   return make('tr', {},
     make('td', {}, badge(window)),
     make('th', { scope: 'row' }, window.name, ...window.folders.map((folder) => make('div', { class: 'soft mono path' }, folder))),
     make('td', {}, window.responsive ? reason(window.why) : say('silentWhy')),
-    make('td', {}, ...sessions),
+    make('td', {}, ...sessions, ...breakpoints),
+    make('td', {}, ...window.programs.map(programLine)),
     make('td', {}, make('div', { class: 'actions' }, ...verbs.filter(Boolean).map((verb) => button(verb, window)))));
 }
 

@@ -29,6 +29,7 @@ pub(crate) struct Stream {
     page: Page,
     roster: watch::Receiver<Arc<Roster>>,
     story: watch::Receiver<Arc<Story>>,
+    holdings: watch::Receiver<()>,
     calls: watch::Receiver<u64>,
     /// The last change of a call that was told.
     seq: u64,
@@ -63,6 +64,7 @@ impl Stream {
         Some(Self {
             roster: page.0.keeper.watch(),
             story: page.0.story.clone(),
+            holdings: page.0.holdings.watch(),
             calls: page.0.journal.watch(),
             page: page.clone(),
             seq: 0,
@@ -96,6 +98,10 @@ impl Stream {
                 changed.ok()?;
                 self.is_changed = true;
             }
+            changed = self.holdings.changed() => {
+                changed.ok()?;
+                self.is_changed = true;
+            }
             changed = self.calls.changed() => changed.ok()?,
             () = tokio::time::sleep(refresh) => if !self.is_stale {
                 return Some(Bytes::from_static(b": tick\n\n"));
@@ -116,6 +122,7 @@ impl Stream {
         if self.is_changed || is_due {
             self.roster.mark_unchanged();
             self.story.mark_unchanged();
+            self.holdings.mark_unchanged();
             (self.told, self.is_stale, self.is_changed) = (Some(Instant::now()), false, false);
             text += &event("overview", &self.page.overview());
         }

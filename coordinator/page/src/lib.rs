@@ -9,12 +9,14 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`holdings`] | what windows hold: breakpoints, adapters, language servers |
 //! | [`journal`] | the calls: those that run, and the last thousand |
 //! | `story` | what happened to the windows |
 //! | `overview` | all that there is to see, at one moment |
 //! | `events` | the stream of an open page |
 
 mod events;
+pub mod holdings;
 pub mod journal;
 mod overview;
 mod story;
@@ -40,6 +42,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use events::Stream;
+use holdings::Holdings;
 use journal::Journal;
 use story::Story;
 
@@ -68,6 +71,7 @@ struct Shared {
     /// Those that answer, the current one first.
     ports: watch::Receiver<Vec<u16>>,
     journal: Arc<Journal>,
+    holdings: Holdings,
     story: watch::Receiver<Arc<Story>>,
     since: SystemTime,
     /// Streams that are open.
@@ -76,25 +80,30 @@ struct Shared {
 }
 
 impl Page {
-    /// A page of the windows of `keeper` and the calls of `journal`, on the runtime it is called in. Its streams end
-    /// with `closing`.
+    /// A page of the windows of `keeper`, what they hold, and the calls of `journal`, on the runtime it is called in. Its
+    /// streams end with `closing`.
     pub fn new(
         keeper: Keeper,
         passes: Passes,
         ports: watch::Receiver<Vec<u16>>,
-        journal: Arc<Journal>,
+        (journal, holdings): (Arc<Journal>, Holdings),
         closing: CancellationToken,
     ) -> Self {
         let story = story::follow(keeper.watch(), closing.clone());
         let since = SystemTime::now();
         let n_streams = Arc::default();
-        Self(Arc::new(Shared { keeper, passes, ports, journal, story, since, n_streams, closing }))
+        Self(Arc::new(Shared { keeper, passes, ports, journal, holdings, story, since, n_streams, closing }))
     }
 
     /// An address of the page that a browser on this machine can open once.
     pub fn link(&self) -> String {
         let link = self.0.passes.link(Instant::now());
         format!("http://{}:{}{OPEN}{}", self.0.passes.host(), self.port(), link.expose())
+    }
+
+    /// What windows hold.
+    pub fn holdings(&self) -> &Holdings {
+        &self.0.holdings
     }
 
     /// All that there is to see but the calls.

@@ -6,11 +6,13 @@ use baton_election::roster::Window;
 use baton_link::process::own_id;
 use baton_proto::page::{Overview, WindowView};
 
+use crate::holdings::Holdings;
 use crate::{Shared, since_1970};
 
 pub(crate) fn overview(shared: &Shared, port: u16) -> Overview {
     let roster = shared.keeper.roster();
-    let mut windows: Vec<WindowView> = roster.windows.values().map(view).collect();
+    let mut windows: Vec<WindowView> =
+        roster.windows.values().map(|window| view(window, &shared.holdings)).collect();
     windows.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
     Overview {
         instance: roster.instance.clone(),
@@ -26,7 +28,9 @@ pub(crate) fn overview(shared: &Shared, port: u16) -> Overview {
     }
 }
 
-fn view(window: &Arc<Window>) -> WindowView {
+fn view(window: &Arc<Window>, holdings: &Holdings) -> WindowView {
+    let (mut programs, breakpoints, more_breakpoints) = holdings.of(&window.id, window.incarnation);
+    programs.retain(|tally| tally.running > 0 || tally.died > 0);
     WindowView {
         id: window.id.clone(),
         name: window.name.clone(),
@@ -38,5 +42,8 @@ fn view(window: &Arc<Window>) -> WindowView {
         auto_start: window.auto_start,
         pid: window.pid,
         sessions: window.debug_sessions.clone(),
+        breakpoints,
+        more_breakpoints,
+        programs,
     }
 }

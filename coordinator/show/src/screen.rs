@@ -178,11 +178,14 @@ impl Screen {
                 "its agent is not responding; restart it"
             };
             let sessions: Vec<&str> = window.sessions.iter().map(|session| session.name.as_str()).collect();
+            let running = window.programs.iter().filter(|tally| tally.running > 0);
+            let running: Vec<&str> = running.map(|tally| tally.name.as_str()).collect();
             Row::new([
                 Span::styled(word, style),
                 Span::raw(&window.name),
                 Span::raw(why),
                 Span::raw(sessions.join(", ")),
+                Span::raw(running.join(", ")),
                 Span::raw(window.folders.join(", ")).dim(),
             ])
         });
@@ -191,10 +194,11 @@ impl Screen {
             Constraint::Fill(2),
             Constraint::Fill(3),
             Constraint::Fill(2),
+            Constraint::Fill(2),
             Constraint::Fill(3),
         ];
         let table = Table::new(rows, widths)
-            .header(head(["STATE", "WINDOW", "WHY", "SESSIONS", "FOLDERS"]))
+            .header(head(["STATE", "WINDOW", "WHY", "SESSIONS", "RUNS", "FOLDERS"]))
             .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
         let mut state = TableState::new().with_selected(self.chosen_idx());
         frame.render_stateful_widget(table, area, &mut state);
@@ -301,9 +305,16 @@ mod tests {
     use super::*;
 
     fn look() -> Look {
-        let window = |id: &str, name: &str, state: &str, why: &str, sessions: serde_json::Value| {
+        let window = |id: &str,
+                      name: &str,
+                      state: &str,
+                      why: &str,
+                      sessions: serde_json::Value,
+                      running: u64| {
             json!({ "id": id, "name": name, "kind": "headless", "folders": [format!("/src/{name}")], "state": state,
-                "why": why, "responsive": true, "auto_start": true, "pid": 1, "sessions": sessions })
+                "why": why, "responsive": true, "auto_start": true, "pid": 1, "sessions": sessions,
+                "programs": [{ "kind": "adapter", "name": "debugpy", "started": 2, "died": 0, "running": running },
+                    { "kind": "server", "name": "ty", "started": 1, "died": 1, "running": 0 }] })
         };
         let session = json!([{ "id": "s1", "name": "main.py" }]);
         serde_json::from_value(json!({
@@ -311,8 +322,8 @@ mod tests {
                 "instance": "i", "version": "0.1.0", "pid": 4711, "url": "http://127.0.0.1:7717/mcp", "since_ms": 0,
                 "live": "a", "awaiting": null,
                 "windows": [
-                    window("a", "shop", "live", "you chose it", session),
-                    window("b", "weather", "standby", "shop is live", json!([])),
+                    window("a", "shop", "live", "you chose it", session, 1),
+                    window("b", "weather", "standby", "shop is live", json!([]), 0),
                 ],
                 "story": [
                     { "at_ms": 1_000, "window": "shop", "what": { "kind": "opened" } },
@@ -348,8 +359,8 @@ mod tests {
         let expected = [
             "shop is live: you chose it",
             "Baton 0.1.0, process 4711, http://127.0.0.1:7717/mcp",
-            "STATE WINDOW WHY SESSIONS FOLDERS",
-            "live shop you chose it main.py /src/shop",
+            "STATE WINDOW WHY SESSIONS RUNS FOLDERS",
+            "live shop you chose it main.py debugpy /src/shop",
             "standby weather shop is live /src/weather",
             "",
             "WHAT HAPPENED",

@@ -298,6 +298,8 @@ impl World {
             folders: None,
             name: None,
             tallies: Vec::new(),
+            breakpoints: Vec::new(),
+            more_breakpoints: 0,
         };
         let Some(at) = self.find(number).filter(|at| !self.coordinators[*at].is_stalled) else { return };
         if !self.input(setup, at, Input::Heartbeat(id(window), beat)) {

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use self::results::Waiting;
 use super::answer::{Answer, unknown_tool};
 use super::arguments::typed;
+use super::programs::{BETWEEN_PARTS, Parts};
 use super::{outside, programs, redact, stepping, words};
 use crate::caller::Caller;
 use crate::window::Window;
@@ -191,17 +192,55 @@ async fn get_breakpoints(window: &Window, caller: &Caller) -> Result<Object, Fau
 
 async fn start_debugging(window: &Window, arguments: Object, caller: Caller) -> Result<Object, Fault> {
     let arguments: schemas::Start = typed(arguments)?;
-    let name = &arguments.configuration_name;
-    let tasks = Some(wait(arguments.timeout, caller.cancelled.clone()));
-    let programs::Configured { start, notes, after } =
-        programs::configured(window, name, arguments.file.as_deref(), tasks, &Answers::default()).await?;
-    let start = Start { no_debug: arguments.no_debug.unwrap_or(false), owner: caller.id, ..start };
-    let waited =
-        window.debugger.start(start, wait(arguments.timeout, caller.cancelled)).await.map_err(fault::told)?;
-    window.run_after(waited.session(), after);
+    let (name, file) = (&arguments.configuration_name, arguments.file.as_deref());
+    let whole = wait(arguments.timeout, caller.cancelled.clone());
+    let Parts { names, mut notes, stop_together } =
+        Parts::of(window, name, file, Some(whole.clone())).await?;
+    let mut begun: Vec<Waited> = Vec::new();
+    for (idx, part) in names.iter().enumerate() {
+        let is_last = idx + 1 == names.len();
+        let timeout = if is_last { whole.timeout } else { BETWEEN_PARTS.min(whole.timeout) };
+        let started = async {
+            let tasks = Some(whole.clone());
+            let configured = programs::configured(window, part, file, tasks, &Answers::default()).await?;
+            notes.extend(configured.notes);
+            let no_debug = arguments.no_debug.unwrap_or(false);
+            let start = Start { no_debug, owner: caller.id.clone(), ..configured.start };
+            let waited = window.debugger.start(start, Wait { timeout, ..whole.clone() }).await;
+            let waited = waited.map_err(fault::told)?;
+            window.run_after(waited.session(), configured.after);
+            Ok(waited)
+        };
+        match started.await {
+            Ok(waited) => begun.push(waited),
+            Err(fault) => {
+                let begun = begun.iter().map(|waited| waited.session().clone()).collect();
+                return Err(programs::part_failed(window, part, begun, fault).await);
+            }
+        }
+    }
+    if stop_together {
+        window.bind(begun.iter().map(|waited| waited.session().clone()).collect());
+    }
+    // One that stopped first.
+    let is_stop = |waited: &Waited| matches!(waited, Waited::Stopped(_));
+    let told = begun.iter().rposition(is_stop).unwrap_or(begun.len().saturating_sub(1));
+    let waited = begun.remove(told);
+    let others = names.iter().enumerate().filter(|(idx, _)| *idx != told).map(|(_, part)| part);
+    notes.extend(others.zip(&begun).map(|(part, waited)| also(part, waited)));
     let mut answer = about(window, waited, Waiting::Start).await;
     results::insert_notes(&mut answer, notes);
     Ok(answer)
+}
+
+/// What became of another part of a compound.
+fn also(part: &str, waited: &Waited) -> String {
+    let stands = match waited {
+        Waited::Stopped(_) => "stopped",
+        Waited::Completed(_) => "ended",
+        Waited::TimedOut { .. } | Waited::Interrupted { .. } => "running",
+    };
+    format!("Also started: {part} (session_id {}), which is {stands}.", waited.session().as_str())
 }
 
 async fn continue_debugging(window: &Window, arguments: Object, caller: Caller) -> Result<Object, Fault> {

@@ -165,7 +165,7 @@ pub(super) async fn configured(
 
 /// The compound of launch.json of that name; `None` when there is none. Its task has been run; an editor starts compounds
 /// itself.
-pub(super) async fn compound(
+async fn compound(
     window: &Window,
     name: &str,
     file: Option<&str>,
@@ -181,6 +181,56 @@ pub(super) async fn compound(
     let Some(mut compound) = window.workspace().compound(name, file).await? else { return Ok(None) };
     run_tasks(window, &mut compound.before, tasks).await?;
     Ok(Some(compound))
+}
+
+/// How long it is waited for the first stop of a part of a compound before the next one is started.
+pub(super) const BETWEEN_PARTS: Duration = Duration::from_secs(1);
+
+/// What one name in launch.json starts: a configuration, or all parts of a compound, one after the other.
+pub(super) struct Parts {
+    /// Names of configurations; at least one.
+    pub(super) names: Vec<String>,
+    /// What is worth knowing about them.
+    pub(super) notes: Vec<String>,
+    /// Whether all end when a client ends one.
+    pub(super) stop_together: bool,
+}
+
+impl Parts {
+    /// Of that name. The task of a compound has been run.
+    pub(super) async fn of(
+        window: &Window,
+        name: &str,
+        file: Option<&str>,
+        tasks: Option<Wait>,
+    ) -> Result<Self, Fault> {
+        match compound(window, name, file, tasks).await? {
+            Some(Compound { parts, .. }) if parts.is_empty() => {
+                Err(Fault::new(Kind::Compound, format!("The compound {name:?} has no configurations.")))
+            }
+            Some(Compound { parts: names, before, stops_all: stop_together }) => {
+                Ok(Self { names, notes: before.notes, stop_together })
+            }
+            None => Ok(Self { names: vec![name.to_owned()], notes: Vec::new(), stop_together: false }),
+        }
+    }
+}
+
+/// A part did not start: ends those that have, and says so.
+pub(super) async fn part_failed(
+    window: &Window,
+    part: &str,
+    begun: Vec<SessionId>,
+    mut fault: Fault,
+) -> Fault {
+    for session in &begun {
+        // One that has ended by itself is no problem.
+        let _ = window.debugger.stop(Some(session)).await;
+    }
+    if !begun.is_empty() {
+        fault.message = format!("{part:?} did not start, the others were ended. {}", fault.message);
+    }
+    fault
 }
 
 /// Runs what is to be run before, when there is `wait` for it.

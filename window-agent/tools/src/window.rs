@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use baton_link::find::find;
 use baton_link::home::Home;
-use baton_proto::control::{MAX_TALLIES, ProgramKind, Routing, Settings, Tally, WindowKind};
+use baton_proto::control::{MAX_BREAKPOINTS, MAX_TALLIES, ProgramKind, Routing, Settings, Tally, WindowKind};
 use baton_proto::edge::META_WINDOW;
 use baton_proto::ids::{Term, WindowId};
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ use baton_agent_debug::Debugger;
 use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::SessionId;
 use baton_agent_debug::types::control::Limits;
+use baton_agent_debug::types::triggers::Trigger;
 
 tokio::task_local! {
     /// Where the client of the call that runs stands. Every tool that takes a path needs it, and none does anything with
@@ -234,6 +235,25 @@ impl Window {
         adapters.chain(servers).take(MAX_TALLIES).collect()
     }
 
+    /// Where its breakpoints stand, as people write it: the first ones, and how many more there are.
+    pub fn breakpoints(&self) -> (Vec<String>, u32) {
+        let (kept, workspace) = (self.debugger.watch_kept(), self.workspace());
+        let folders: Vec<PathBuf> = workspace.folder_paths().into_iter().map(PathBuf::from).collect();
+        let kept = kept.borrow();
+        let lines =
+            kept.lines.iter().map(|set| format!("{}:{}", paths::relative(&set.path, &folders), set.line));
+        let triggers = kept.triggers.iter().map(|set| match &set.trigger {
+            Trigger::Function { name } => format!("{name}()"),
+            Trigger::Exception { filter } => filter.clone(),
+            Trigger::Instruction { reference, .. } => reference.clone(),
+            Trigger::Data { data_id, .. } => data_id.clone(),
+        });
+        let first =
+            lines.chain(triggers).take(MAX_BREAKPOINTS).map(|text| to_line(&text)).collect::<Vec<_>>();
+        let more = kept.len() - first.len();
+        (first, u32::try_from(more).unwrap_or(u32::MAX))
+    }
+
     /// Whether values that look like secrets are hidden.
     pub fn redacts(&self) -> bool {
         self.redacts.load(Ordering::Relaxed)
@@ -294,6 +314,18 @@ fn tallies(kind: ProgramKind, census: &Census) -> impl Iterator<Item = Tally> {
     }
     let tally = move |(name, Counts { started, died, running })| Tally { kind, name, started, died, running };
     all.into_iter().map(tally)
+}
+
+/// Text of others, as it can stand in a line of a page.
+fn to_line(text: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    let plain: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+    // The end of a path says more than its beginning.
+    let n_left_out = plain.chars().count().saturating_sub(MAX_CHARS);
+    match n_left_out {
+        0 => plain,
+        _ => format!("...{}", plain.chars().skip(n_left_out).collect::<String>()),
+    }
 }
 
 /// What debug sessions may take, as the user set it.

@@ -1,7 +1,5 @@
 //! Every route with good and bad input, through the router without a socket.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -46,7 +44,7 @@ fn api() -> Api {
     let (keeper, _saved) = Keeper::spawn(start, 0);
     let (_, ports) = watch::channel(vec![PORT, 7800]);
     let passes = Passes::new(&secret(), &InstanceId("instance".to_owned()));
-    let page = Page::new(keeper.clone(), passes, ports.clone(), Arc::default(), CancellationToken::new());
+    let page = Page::new(keeper.clone(), passes, ports.clone(), Default::default(), CancellationToken::new());
     let (orders, mut all) = mpsc::channel(1);
     let (others, inbox) = mpsc::channel(1);
     let owner = keeper.clone();
@@ -74,7 +72,7 @@ fn api() -> Api {
             ports,
             orders,
             watch::channel(Vec::new()).1,
-            (page, Default::default()),
+            page,
         ))
         .0,
         orders: inbox,

@@ -82,7 +82,7 @@ fn page(closing: &CancellationToken) -> (Page, Passes) {
     let passes = Passes::new(&secret(), &start.instance);
     let keeper = Keeper::spawn(start, 0).0;
     let ports = watch::channel(Vec::new()).1;
-    (Page::new(keeper, passes.clone(), ports, Arc::default(), closing.clone()), passes)
+    (Page::new(keeper, passes.clone(), ports, Default::default(), closing.clone()), passes)
 }
 
 impl World {

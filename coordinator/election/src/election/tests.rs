@@ -209,6 +209,8 @@ impl World {
             folders: None,
             name: None,
             tallies: Vec::new(),
+            breakpoints: Vec::new(),
+            more_breakpoints: 0,
         };
         self.input(Input::Heartbeat(id(window), heartbeat)).unwrap();
         self

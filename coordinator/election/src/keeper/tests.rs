@@ -114,6 +114,8 @@ async fn the_end_of_a_stream_is_noticed_at_once_and_the_place_given_away_after_t
             folders: None,
             name: None,
             tallies: Vec::new(),
+            breakpoints: Vec::new(),
+            more_breakpoints: 0,
         };
         keeper.heartbeat(id("b"), heartbeat).await.unwrap();
     }
@@ -216,6 +218,8 @@ async fn what_the_next_coordinator_needs_is_published() {
         folders: None,
         name: None,
         tallies: Vec::new(),
+        breakpoints: Vec::new(),
+        more_breakpoints: 0,
     };
     keeper.heartbeat(id("a"), heartbeat).await.unwrap();
     assert!(!saved.has_changed().unwrap());
@@ -289,6 +293,8 @@ async fn a_silent_stream_is_kept_alive() {
                 folders: None,
                 name: None,
                 tallies: Vec::new(),
+                breakpoints: Vec::new(),
+                more_breakpoints: 0,
             };
             keeper.heartbeat(id("a"), heartbeat).await.unwrap();
         }

@@ -248,6 +248,23 @@ async fn a_compound_starts_its_parts() {
 }
 
 #[tokio::test]
+async fn a_compound_starts_its_parts_by_the_tool_for_configurations_too() {
+    let desk = pair().await;
+    desk.debug("set_breakpoint", json!({ "file": "client.py", "line": 6 })).await;
+    let started =
+        desk.call("start_debugging", json!({ "configuration_name": "Both", "timeout": 60 })).await.value;
+    assert_eq!(started["status"], "stopped", "{started:#}");
+    assert_eq!(started["stop_event_data"]["call_stack"][0]["line_number"], 6, "{started:#}");
+    let notes = started["notes"].to_string();
+    assert!(
+        notes.contains("Also started: server (session_id ") && notes.contains("which is running."),
+        "{notes}"
+    );
+    let sessions = desk.debug("sessions", json!({})).await;
+    assert!(sessions.text.contains("server") && sessions.text.contains("client"), "{}", sessions.text);
+}
+
+#[tokio::test]
 async fn a_compound_that_says_so_ends_with_the_first_that_is_terminated() {
     let desk = pair().await;
     let launch = std::fs::read_to_string(desk.path(".vscode/launch.json")).unwrap();

@@ -7,13 +7,12 @@ use serde_json::{Value, json};
 
 use super::arguments::given;
 use super::{Call, Reply, details, fault, text};
-use crate::programs::{self, Configured};
+use crate::programs::{self, BETWEEN_PARTS, Configured, Parts};
 use crate::window::Stopped;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config::inputs::Answers;
 use baton_agent_base::object::Object;
 use baton_agent_base::wire::{bodies, read};
-use baton_agent_base::workspace::Compound;
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Attach, Launch, Wish};
 use baton_agent_debug::error::DebugError;
@@ -26,9 +25,6 @@ const IDLE: Duration = Duration::from_secs(10 * 60);
 /// What to do about a task that fails.
 const SKIP_TASKS: &str =
     "Fix what it says, or launch with `arguments` {\"preLaunchTask\": null} to debug what is there.";
-
-/// How long it is waited for the first stop of a part of a compound before the next one is started.
-const BETWEEN_PARTS: Duration = Duration::from_secs(1);
 
 bodies! { pub(crate),
     /// What a start lacks, as its fault tells it.
@@ -108,18 +104,14 @@ impl Call<'_> {
         let inputs = self.arguments.inputs.clone().unwrap_or_default();
         let answers = Answers { inputs, pid: self.arguments.pid };
         let tasks = || has_tasks.then(|| self.wait());
-        let compound = programs::compound(self.window, name, file.as_deref(), tasks()).await;
-        let compound = compound.map_err(with_advice)?;
-        let (parts, mut notes, stops_all) = match compound {
-            Some(Compound { parts, before, stops_all }) => (parts, before.notes, stops_all),
-            None => (vec![name.to_owned()], Vec::new(), false),
-        };
-        if parts.len() > 1 && self.arguments.stdin.is_some() {
-            return Err(for_one(name, parts.len()));
+        let parts = Parts::of(self.window, name, file.as_deref(), tasks()).await.map_err(with_advice)?;
+        let Parts { names, mut notes, stop_together } = parts;
+        if names.len() > 1 && self.arguments.stdin.is_some() {
+            return Err(for_one(name, names.len()));
         }
         let mut begun: Vec<Reply> = Vec::new();
-        for (idx, part) in parts.iter().enumerate() {
-            let is_last = idx + 1 == parts.len();
+        for (idx, part) in names.iter().enumerate() {
+            let is_last = idx + 1 == names.len();
             let first = if is_last { self.arguments.first_wait(false) } else { BETWEEN_PARTS };
             let started = async {
                 let configured =
@@ -138,32 +130,19 @@ impl Call<'_> {
             };
             match started.await {
                 Ok(reply) => begun.push(reply),
-                Err(fault) if begun.is_empty() => return Err(fault),
-                Err(mut fault) => {
-                    self.end(&begun).await;
-                    fault.message =
-                        format!("{part:?} did not start, the others were ended. {}", fault.message);
-                    return Err(fault);
+                Err(fault) => {
+                    let begun = begun.into_iter().filter_map(|reply| reply.session).collect();
+                    return Err(programs::part_failed(self.window, part, begun, fault).await);
                 }
             }
         }
-        if stops_all {
+        if stop_together {
             self.window.bind(begun.iter().filter_map(|reply| reply.session.clone()).collect());
         }
         let texts: Vec<&str> = begun.iter().map(|reply| reply.text.as_str()).collect();
         let text = texts.into_iter().chain(notes.iter().map(String::as_str)).collect::<Vec<_>>().join("\n");
-        let Some(last) = begun.pop() else {
-            return Err(Fault::new(Kind::Compound, format!("The compound {name:?} has no configurations.")));
-        };
+        let last = begun.pop().unwrap_or_else(|| Reply::new(String::new(), json!({})));
         Ok(Reply { text, ..last })
-    }
-
-    /// Ends sessions that have begun.
-    async fn end(&self, begun: &[Reply]) {
-        for session in begun.iter().filter_map(|reply| reply.session.as_ref()) {
-            // One that has ended by itself is no problem.
-            let _ = self.window.debugger.stop(Some(session)).await;
-        }
     }
 
     /// Whether anything was set that will stop a program.

@@ -130,6 +130,8 @@ fn f25_a_late_heartbeat_changes_nothing() {
         folders: None,
         name: None,
         tallies: Vec::new(),
+        breakpoints: Vec::new(),
+        more_breakpoints: 0,
     };
     let sent = world.transcript.len();
     world.input(Input::Heartbeat(id("a"), late)).unwrap();
@@ -151,6 +153,8 @@ fn f25_a_late_heartbeat_is_no_sign_of_life() {
             folders: None,
             name: None,
             tallies: Vec::new(),
+            breakpoints: Vec::new(),
+            more_breakpoints: 0,
         };
         let _ = world.input(Input::Heartbeat(id("a"), late));
     }
@@ -193,6 +197,8 @@ fn f25_messages_of_an_earlier_agent_are_stale() {
         folders: None,
         name: None,
         tallies: Vec::new(),
+        breakpoints: Vec::new(),
+        more_breakpoints: 0,
     };
     for input in [
         Input::Register(id("a"), Box::new(old)),
@@ -231,6 +237,8 @@ fn f25_messages_before_the_registration_ask_for_it() {
         folders: None,
         name: None,
         tallies: Vec::new(),
+        breakpoints: Vec::new(),
+        more_breakpoints: 0,
     };
     assert_eq!(world.input(Input::Heartbeat(id("a"), beat)), Err(Refused::NotRegistered));
     assert_eq!(world.input(Input::EventsOpened(id("a"), 1)), Err(Refused::NotRegistered));

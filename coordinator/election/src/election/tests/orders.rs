@@ -148,6 +148,8 @@ fn replay(world: &mut World, window: &str) {
         folders: None,
         name: None,
         tallies: Vec::new(),
+        breakpoints: Vec::new(),
+        more_breakpoints: 0,
     };
     let known = world.election.registered(&id(window)).is_ok();
     let mut inputs = vec![Input::Heartbeat(id(window), beat), Input::Leave(id(window), incarnation)];
