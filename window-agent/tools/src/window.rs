@@ -248,8 +248,8 @@ impl Window {
             Trigger::Instruction { reference, .. } => reference.clone(),
             Trigger::Data { data_id, .. } => data_id.clone(),
         });
-        let first =
-            lines.chain(triggers).take(MAX_BREAKPOINTS).map(|text| to_line(&text)).collect::<Vec<_>>();
+        let first: Vec<String> =
+            lines.chain(triggers).filter_map(|text| to_line(&text)).take(MAX_BREAKPOINTS).collect();
         let more = kept.len() - first.len();
         (first, u32::try_from(more).unwrap_or(u32::MAX))
     }
@@ -316,16 +316,16 @@ fn tallies(kind: ProgramKind, census: &Census) -> impl Iterator<Item = Tally> {
     all.into_iter().map(tally)
 }
 
-/// Text of others, as it can stand in a line of a page.
-fn to_line(text: &str) -> String {
+/// Text of others, as it can stand in a line of a page and as a coordinator takes it; `None` when nothing is left.
+fn to_line(text: &str) -> Option<String> {
     const MAX_CHARS: usize = 60;
     let plain: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+    let plain = plain.trim();
     // The end of a path says more than its beginning.
     let n_left_out = plain.chars().count().saturating_sub(MAX_CHARS);
-    match n_left_out {
-        0 => plain,
-        _ => format!("...{}", plain.chars().skip(n_left_out).collect::<String>()),
-    }
+    let end: String = plain.chars().skip(n_left_out).collect();
+    let line = if n_left_out > 0 { format!("...{end}") } else { end };
+    Some(line).filter(|line| !line.is_empty())
 }
 
 /// What debug sessions may take, as the user set it.
@@ -371,5 +371,16 @@ mod tests {
         assert_eq!(to_name(" a\nb\u{7f} ", id), "ab");
         assert_eq!(to_name("\t", id), "w");
         assert_eq!(to_name(&"ä".repeat(200), id).len(), MAX_NAME_LEN);
+    }
+
+    /// A coordinator refuses a heartbeat with any other, and the window with it.
+    #[test]
+    fn where_a_breakpoint_stands_is_one_bounded_line_or_nothing() {
+        let line = |text: &str| to_line(text);
+        assert_eq!(line("src/main.py:12").as_deref(), Some("src/main.py:12"));
+        assert_eq!(line(" a\nb\u{7f}"), Some("a b".to_owned()));
+        assert_eq!([line(""), line(" \n"), line("\0")], [None, None, None]);
+        let long = line(&"\u{1f600}".repeat(5_000)).unwrap();
+        assert!(long.starts_with("...") && long.len() <= 256, "{long}");
     }
 }
