@@ -40,16 +40,23 @@ function shows(what, expected) {
     return until(`the view shows ${what}`, async () => JSON.stringify(await rows()) === JSON.stringify(expected), 10_000, rows);
 }
 
-/** Presses a button of a row. */
-async function press(text, title) {
+/** Presses a button of a row until it has done its work: a click on a row that is drawn anew in that moment is lost, as
+ *  it is to a person. */
+async function press(text, title, isDone) {
     await window.page.bringToFront();
-    // Buttons are there while the mouse is over the row, which may be drawn anew meanwhile.
-    await until(`${title} of ${text} is pressed`, async () => {
-        await row(text).hover({ timeout: 2_000 });
-        await row(text).locator(`.action-label[aria-label^="${title}"]`).click({ timeout: 2_000 });
+    await until(`${title} of ${text} does its work`, async () => {
+        if (!(await isDone())) {
+            // Buttons are there while the mouse is over the row.
+            await row(text).hover({ timeout: 2_000 });
+            await row(text).locator(`.action-label[aria-label^="${title}"]`).click({ timeout: 2_000 });
+            await until('it is done', isDone, 3_000);
+        }
         return true;
     });
 }
+
+/** Whether the bar of a window says that. */
+const says = (which, word) => async () => new RegExp(`^Baton[:：] ?${word}$`).test(await which.status());
 
 test('the view shows all windows, which one is live, and what a client does in this one', async () => {
     const connect = 'Connect an AI client... none has called yet';
@@ -67,12 +74,7 @@ test('the view shows all windows, which one is live, and what a client does in t
     await window.page.bringToFront();
     await row('orders.js:6').click();
     await window.page.locator('.tab.active', { hasText: 'orders.js' }).waitFor();
-    // A click on a row that is drawn anew in that moment is lost, as it is to a person.
-    await until('the breakpoint is removed', async () => {
-        if ((await row('orders.js:6').count()) > 0) await press('orders.js:6', 'Remove Breakpoint');
-        await row('orders.js:6').waitFor({ state: 'detached', timeout: 2_000 });
-        return true;
-    });
+    await press('orders.js:6', 'Remove Breakpoint', async () => (await row('orders.js:6').count()) === 0);
     await shows('that the breakpoint is gone', ['orders live, this window', `orders stopped (${session_id})`, 'robots standby', ...clients]);
     const { breakpoints } = await client.call('get_breakpoints');
     assert.ok(!breakpoints.some(({ id }) => id === breakpoint.id));
@@ -81,23 +83,22 @@ test('the view shows all windows, which one is live, and what a client does in t
 });
 
 test('a window is taken over to, stopped and restarted in the view', async () => {
-    await press('robots', 'Let This Window Answer');
-    await Promise.all([window.waitForStatus('standby'), other.waitForStatus('live')]);
-    const clients = await rows().then((all) => all.slice(2));
-    await shows('who is live', ['robots live', 'orders standby, this window', ...clients]);
+    // What follows tells of clients, who come and go.
+    const windows = async () => (await rows()).slice(0, 2);
+    const show = (what, expected) => until(`the view shows ${what}`, async () => JSON.stringify(await windows()) === JSON.stringify(expected), 10_000, rows);
+    await press('robots', 'Let This Window Answer', says(other, 'live'));
+    await window.waitForStatus('standby');
+    await show('who is live', ['robots live', 'orders standby, this window']);
     const { pid } = editor.known(other);
-    await press('robots', 'Restart');
-    await until('another agent runs', () => editor.known(other) && editor.known(other).pid !== pid);
+    await press('robots', 'Restart', async () => editor.known(other) && editor.known(other).pid !== pid);
     await other.waitForStatus('live');
-    await press('robots', 'Stop');
-    await other.waitForStatus('off');
-    await shows('that it is off', ['orders standby, this window', 'robots off', ...clients]);
-    await press('orders', 'Let This Window Answer');
-    await window.waitForStatus('live');
-    await press('robots', 'Let This Window Answer');
-    await Promise.all([window.waitForStatus('standby'), other.waitForStatus('live')]);
-    await press('orders', 'Let This Window Answer');
-    await Promise.all([window.waitForStatus('live'), other.waitForStatus('standby')]);
+    await press('robots', 'Stop', says(other, 'off'));
+    await show('that it is off', ['orders standby, this window', 'robots off']);
+    await press('orders', 'Let This Window Answer', says(window, 'live'));
+    await press('robots', 'Let This Window Answer', says(other, 'live'));
+    await window.waitForStatus('standby');
+    await press('orders', 'Let This Window Answer', says(window, 'live'));
+    await other.waitForStatus('standby');
 });
 
 test('commands of the view are not in the palette', async () => {

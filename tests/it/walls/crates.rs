@@ -68,7 +68,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "baton-proto",
         ],
     ),
-    ("baton-tests", &["baton-agent-tools", "baton-daemon", "baton-election", "baton-link", "baton-proto"]),
+    ("baton-tests", &["baton-agent-base", "baton-daemon", "baton-election", "baton-link", "baton-proto"]),
     (
         "baton-fuzz",
         &[

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use baton_agent_tools::fence::Fence;
+use baton_agent_base::fence::Fence;
 use baton_election::election::Input;
 use baton_proto::control::{DebugSession, Heartbeat, Notice, Register, Registered, WindowKind, WindowState};
 use baton_proto::ids::Term;

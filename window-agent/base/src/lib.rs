@@ -6,6 +6,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`fault`] | CORE: what went wrong, as a client reads it |
+//! | [`fence`] | CORE: which calls of which term may run |
 //! | [`object`] | CORE: objects of JSON |
 //! | [`wire`] | CORE: values of a protocol as types |
 //! | [`names`] | CORE: which names are like one that does not exist |
@@ -25,6 +26,7 @@ extern crate self as baton_agent_base;
 
 pub mod census;
 pub mod fault;
+pub mod fence;
 pub mod framing;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;

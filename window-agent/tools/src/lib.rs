@@ -6,7 +6,6 @@
 //! | module | what |
 //! |---|---|
 //! | [`window`] | what all parts of the agent share about its window |
-//! | [`fence`] | CORE: which calls of which term may run |
 //! | [`caller`], [`calls`] | who calls; the calls that run |
 //! | [`whose`], [`claims`] | which debug session a client means |
 //! | [`guests`] | which clients have called |
@@ -24,7 +23,6 @@ pub mod code;
 pub mod debug;
 pub mod debugger;
 pub mod definition;
-pub mod fence;
 pub mod guests;
 pub mod lcp;
 mod outside;

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::calls::Calls;
 use crate::claims::Claims;
-use crate::fence::{Fence, Refusal};
 use crate::guests::Guests;
 use crate::tasks::Tasks;
 use baton_agent_base::census::{Census, Counts};
+use baton_agent_base::fence::{Fence, Refusal};
 use baton_agent_base::launch_config::LaunchFile;
 use baton_agent_base::object::Object;
 use baton_agent_base::tasks::Step;
