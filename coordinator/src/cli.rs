@@ -11,6 +11,7 @@ mod logs;
 mod open;
 mod outcome;
 mod output;
+mod profile;
 mod reach;
 mod report;
 mod serve;
@@ -104,6 +105,8 @@ enum Verb {
     LogLevel(settings::LogLevelOptions),
     /// Write one file with everything that helps to find out what is wrong
     Report(report::ReportOptions),
+    /// Find out where the coordinator or a window spends its processor time
+    Profile(profile::ProfileOptions),
     /// Show what Baton keeps on this machine, and remove what nothing needs
     Cache(cache::CacheOptions),
     /// List, install, and check debug adapters
@@ -197,6 +200,7 @@ async fn run(verb: Verb) -> Done {
         Verb::Logs(options) => logs::run(options).await,
         Verb::LogLevel(options) => settings::log_level(options).await,
         Verb::Report(options) => report::run(options).await,
+        Verb::Profile(options) => profile::run(options).await,
         Verb::Cache(options) => cache::run(options),
         Verb::Adapters(options) => adapters::run("adapters", options).await,
         Verb::Servers(options) => adapters::run("servers", options).await,

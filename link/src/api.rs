@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use baton_proto::control::{
-    Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Register, Registered, Replace,
+    Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Profile, ProfileWish, Register, Registered, Replace,
     Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
 };
 use baton_proto::ids::WindowId;
@@ -16,7 +16,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::connection::{CallError, Connection};
 use crate::routes::{
-    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, REGISTER, REPLACE,
+    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, PROFILE, REGISTER, REPLACE,
     ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS,
 };
 
@@ -95,6 +95,11 @@ impl Connection {
     /// [`PAGE`].
     pub async fn page_link(&mut self) -> Result<PageLink, CallError> {
         self.ask(PAGE, &Nothing {}).await
+    }
+
+    /// [`PROFILE`]; answered when the time has passed.
+    pub async fn profile(&mut self, wish: &ProfileWish) -> Result<Profile, CallError> {
+        self.ask(PROFILE, wish).await
     }
 
     /// [`REPLACE`]: lets `program` follow. The connection is of no use afterwards.

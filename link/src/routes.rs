@@ -60,6 +60,8 @@ pub const CHANGE_PORT: Route = post("/v1/port");
 pub const LOOK: Route = get("/v1/look");
 /// A one-time link to the page.
 pub const PAGE: Route = post("/v1/page");
+/// Where a process spends its time.
+pub const PROFILE: Route = post("/v1/profile");
 /// Hand everything over to another version.
 pub const REPLACE: Route = post("/v1/replace");
 /// Answer, then end the coordinator.

@@ -197,6 +197,32 @@ pub struct Heartbeat {
     pub more_breakpoints: u32,
 }
 
+/// Asks for a profile, of a window's agent or of the coordinator itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileWish {
+    /// For how long; at most [`MAX_PROFILE_S`].
+    pub seconds: u64,
+    /// An id, the beginning of one, a name, or a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<String>,
+}
+
+/// Longest time for which a profile is taken, in seconds.
+pub const MAX_PROFILE_S: u64 = 300;
+
+/// Where a process spent its processor time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Profile {
+    /// For how long it was looked at.
+    pub seconds: u64,
+    /// How often it was found to run; none when it did nothing.
+    pub n_samples: u64,
+    /// A flame graph; empty without samples.
+    pub svg: String,
+    /// The same for pprof, as its messages are encoded; empty without samples.
+    pub pprof: Vec<u8>,
+}
+
 /// Most [`Heartbeat::tallies`].
 pub const MAX_TALLIES: usize = 64;
 /// Most [`Heartbeat::breakpoints`].

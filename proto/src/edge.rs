@@ -29,6 +29,10 @@ pub const REFUSED_ENDING: &str = "ending";
 /// [`REFUSED_HEADER`]: the agent has as many bytes of calls under way as it takes.
 pub const REFUSED_BUSY: &str = "busy";
 
+/// `GET` on this path of an agent, with `?seconds=N`, is answered with a [`crate::control::Profile`] when the time has
+/// passed; with status 404 by an agent that cannot take one, and 409 while another one is taken.
+pub const PROFILE_PATH: &str = "/profile";
+
 /// Header on a forwarded call: what the client calls itself, in printable ASCII; for the agent's log.
 pub const CLIENT_HEADER: &str = "baton-client";
 

@@ -22,6 +22,7 @@ mod lost_state;
 mod metrics;
 mod moved_port;
 mod page;
+mod profile;
 mod report;
 mod restarts;
 mod second_user;

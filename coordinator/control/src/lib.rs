@@ -43,8 +43,8 @@ use baton_link::routes;
 use baton_page::Page;
 use baton_page::holdings::Holds;
 use baton_proto::control::{
-    Done, Failure, Heartbeat, Leave, Outcome, PageLink, Pong, PortChange, PortChanged, Register, Registered,
-    Replace, Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
+    Done, Failure, Heartbeat, Leave, Outcome, PageLink, Pong, PortChange, PortChanged, Profile, ProfileWish,
+    Register, Registered, Replace, Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
 };
 use baton_proto::discovery::{HelloAnswer, HelloCredential, Secret};
 use baton_proto::ids::WindowId;
@@ -89,6 +89,8 @@ pub enum Order {
     ChangePort(u16, oneshot::Sender<Result<(), PortRefused>>),
     /// Change settings for good; reply with those in force, or why they did not change.
     ChangeSettings(SettingsChange, oneshot::Sender<Result<Settings, Explanation>>),
+    /// Ask a window's agent for a profile of so many seconds; reply with it, or why there is none.
+    Profile(WindowId, u64, oneshot::Sender<Result<Profile, Explanation>>),
     /// Make all client tokens worthless; reply with the new epoch once it is written down, or why it cannot be:
     /// a coordinator that starts from the file must not take the old token again.
     RotateToken(oneshot::Sender<Result<u32, Explanation>>),
@@ -205,6 +207,7 @@ fn routes() -> Routes {
         .add(routes::CHANGE_PORT, "change_port", "Move to another port", change_port)
         .add(routes::LOOK, "look", "What the page shows", look)
         .add(routes::PAGE, "page", "A one-time link to the page, for a browser on this machine", page)
+        .add(routes::PROFILE, "profile", "Where a window's agent or the coordinator spends its time", profile)
         .add(routes::REPLACE, "replace", "Hand everything over to another version", replace)
         .add(routes::SHUTDOWN, "shutdown", "Answer, then end the coordinator", shutdown)
 }
@@ -383,6 +386,26 @@ async fn look(State(state): State<ControlState>) -> Json<Look> {
 
 async fn page(State(state): State<ControlState>) -> Json<PageLink> {
     Json(PageLink { url: state.inner.page.link() })
+}
+
+async fn profile(State(state): State<ControlState>, Checked(wish): Checked<ProfileWish>) -> Answer<Profile> {
+    validate::profile(&wish)?;
+    let Some(window) = wish.window else {
+        let taken = baton_profile::take(wish.seconds).await;
+        return taken.map(Json).map_err(|error| unprofiled(Explanation::new(error.to_string())));
+    };
+    let window = state.window(&window)?;
+    let (reply, taken) = oneshot::channel();
+    state.order(Order::Profile(window, wish.seconds, reply)).await?;
+    match taken.await {
+        Ok(Ok(profile)) => Ok(Json(profile)),
+        Ok(Err(why)) => Err(unprofiled(why)),
+        Err(_) => Err(KeeperError::Ended.into()),
+    }
+}
+
+fn unprofiled(why: Explanation) -> ControlError {
+    ControlError::conflict("no_profile", why)
 }
 
 async fn replace(State(state): State<ControlState>, Checked(replace): Checked<Replace>) -> Answer<Replaced> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use baton_link::explain::Explanation;
 use baton_link::socket::WINDOW_PREFIX;
 use baton_proto::control::{
-    DebugSession, Heartbeat, MAX_BREAKPOINTS, MAX_TALLIES, Register, SettingsChange, Tally,
+    DebugSession, Heartbeat, MAX_BREAKPOINTS, MAX_PROFILE_S, MAX_TALLIES, ProfileWish, Register, SettingsChange, Tally,
 };
 use baton_proto::ids::WindowId;
 use baton_proto::{PROTOCOL, PROTOCOL_MIN};
@@ -99,6 +99,13 @@ pub(super) fn heartbeat(heartbeat: &Heartbeat) -> Result<(), ControlError> {
 
 pub(super) fn settings(change: &SettingsChange) -> Result<(), ControlError> {
     baton_config::check(change).map_err(|(_, why)| ControlError::invalid(why))
+}
+
+pub(super) fn profile(wish: &ProfileWish) -> Result<(), ControlError> {
+    match (1..=MAX_PROFILE_S).contains(&wish.seconds) {
+        true => Ok(()),
+        false => invalid("`seconds` must be 1 to 300"),
+    }
 }
 
 pub(super) fn port(port: u16) -> Result<(), ControlError> {

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_control::Control;
-use baton_edge::Edge;
+use baton_edge::{Edge, ProfileError};
 use baton_election::roster::Roster;
 use baton_http::body::Body;
 use baton_http::guard::{Route, TokenNews};
 use baton_http::passes::Passes;
 use baton_http::{Admitted, END_GRACE, End, Gate, Listeners, respond};
+use baton_link::explain::Explanation;
 use baton_page::Page;
+use baton_proto::control::Profile;
 use baton_proto::discovery::{Role, Secret};
 use baton_proto::edge::{HEARD_HEADER, PORT_HEADER};
+use baton_proto::ids::WindowId;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::metrics::Metrics;
 
@@ -48,6 +51,19 @@ impl App {
     ) -> Arc<Self> {
         let gate = Gate::new(secret, roster.clone(), news, passes);
         Arc::new(Self { edge, control, metrics, page, roster, gate, ports })
+    }
+
+    /// Asks a window for a profile, and replies with that or why there is none.
+    pub fn profile(&self, window: WindowId, seconds: u64, reply: oneshot::Sender<Result<Profile, Explanation>>) {
+        let edge = self.edge.clone();
+        tokio::spawn(async move {
+            let taken = edge.profile(&window, seconds).await.map_err(|error| {
+                let why = Explanation::new(error.to_string());
+                if error == ProfileError::Unable { why.with_hint("update Baton in that window") } else { why }
+            });
+            // The asker may have gone.
+            let _ = reply.send(taken);
+        });
     }
 
     /// See [`Gate::leave`].

@@ -20,6 +20,7 @@
 //! | `streams` | notices to clients |
 //! | `seen` | what whoever watches calls hears of each |
 //! | `catalogue`, `windows_tools` | tools that need no window |
+//! | `profile` | where a window's agent spends its time |
 
 mod answer;
 mod call;
@@ -35,6 +36,7 @@ pub mod fuzz;
 mod heard;
 mod long;
 mod post;
+mod profile;
 mod route;
 mod seen;
 mod streams;
@@ -69,6 +71,7 @@ use tokio_util::sync::CancellationToken;
 use cancel::Cancellations;
 use catalogue::Catalogue;
 use endpoint::Endpoint;
+pub use profile::ProfileError;
 pub use seen::{End, Named, Observer};
 use streams::Streams;
 use upstream::Windows;

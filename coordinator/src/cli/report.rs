@@ -14,12 +14,15 @@ use std::time::SystemTime;
 use baton_link::find::find;
 use baton_link::home::Home;
 use baton_link::logs::{BODIES, LogFolder};
+use baton_proto::control::ProfileWish;
 use baton_proto::discovery::Role;
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use super::outcome::{Done, Failed, exit, with_sources};
 use super::{adapters, doctor, output, settings};
@@ -46,6 +49,9 @@ pub(crate) struct ReportOptions {
     /// File or folder to write to [default: baton-report-TIME.tar.gz in the current folder]
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
+    /// Add where the coordinator and all windows spend their processor time, in so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = RangedU64ValueParser::<u64>::new().range(1..=300))]
+    profile: Option<u64>,
 }
 
 pub(super) async fn run(options: ReportOptions) -> Done {
@@ -56,7 +62,11 @@ pub(super) async fn run(options: ReportOptions) -> Done {
         Some(path) => path,
         None => PathBuf::from(file_name),
     };
-    let parts = gather().await;
+    let mut parts = gather().await;
+    if let Some(seconds) = options.profile {
+        output::note(format!("Looks at the coordinator and all windows for {seconds} s"));
+        parts.extend(profiles(seconds).await);
+    }
     write(&path, &name, &parts).map_err(|error| {
         let failed = Failed::new(exit::FAILED, format!("cannot write {}: {error}", path.display()));
         failed.with_hint("write it elsewhere with `--output PATH`")
@@ -109,6 +119,28 @@ async fn status(home: &Home) -> Value {
         asked.await.map_or_else(|failed| json!({ "error": failed.why.message }), |status| json!(status));
     status["this_program"] = env!("CARGO_PKG_VERSION").into();
     status
+}
+
+/// Where the coordinator and all windows spend their time: flame graphs, or why there is none.
+async fn profiles(seconds: u64) -> Vec<Part> {
+    let asked = async { Ok::<_, Failed>(find(&Home::from_env()?).await?.status().await?.windows) };
+    let windows = asked.await.unwrap_or_default();
+    let named = windows.into_iter().map(|window| Some(window.id.to_string()));
+    let mut all = JoinSet::new();
+    for window in std::iter::once(None).chain(named) {
+        all.spawn(profile(ProfileWish { seconds, window }));
+    }
+    all.join_all().await
+}
+
+async fn profile(wish: ProfileWish) -> Part {
+    let name = format!("profiles/{}", wish.window.as_deref().unwrap_or("coordinator"));
+    let taken = async { Ok::<_, Failed>(find(&Home::from_env()?).await?.profile(&wish).await?) };
+    match taken.await {
+        Ok(profile) if profile.n_samples > 0 => Part { name: format!("{name}.svg"), text: profile.svg },
+        Ok(_) => Part { name: format!("{name}.txt"), text: "no processor time\n".to_owned() },
+        Err(failed) => Part { name: format!("{name}.txt"), text: failed.why.message + "\n" },
+    }
 }
 
 /// What the coordinator counts.

@@ -9,6 +9,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("baton-proto", &[]),
     ("baton-jsonc", &[]),
     ("baton-sock-diag", &[]),
+    ("baton-profile", &["baton-link", "baton-proto"]),
     ("baton-link", &["baton-proto", "baton-sock-diag"]),
     ("baton-mcp", &["baton-proto"]),
     ("baton-election", &["baton-proto"]),
@@ -20,7 +21,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("baton-config", &["baton-link", "baton-proto"]),
     (
         "baton-control",
-        &["baton-config", "baton-election", "baton-http", "baton-link", "baton-page", "baton-proto"],
+        &[
+            "baton-config",
+            "baton-election",
+            "baton-http",
+            "baton-link",
+            "baton-page",
+            "baton-profile",
+            "baton-proto",
+        ],
     ),
     (
         "baton-daemon",
@@ -55,7 +64,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "baton-agent-tools",
         &["baton-agent-base", "baton-agent-code", "baton-agent-debug", "baton-link", "baton-proto"],
     ),
-    ("baton-agent-mcp", &["baton-agent-base", "baton-agent-tools", "baton-link", "baton-proto"]),
+    (
+        "baton-agent-mcp",
+        &["baton-agent-base", "baton-agent-tools", "baton-link", "baton-profile", "baton-proto"],
+    ),
     (
         "baton-window-agent",
         &[

@@ -51,6 +51,19 @@ impl Gate {
 
     #[expect(clippy::result_large_err, reason = "the error is the answer")]
     pub(super) fn check_head(&self, parts: &Parts) -> Result<(), Refusal> {
+        self.check_caller(parts)?;
+        if parts.uri.path() != "/mcp" {
+            return Err(plain(StatusCode::NOT_FOUND, "MCP is served on /mcp."));
+        }
+        if parts.method != Method::POST {
+            return Err(plain(StatusCode::METHOD_NOT_ALLOWED, "A window takes calls by POST."));
+        }
+        Ok(())
+    }
+
+    /// Whether it is the coordinator who asks.
+    #[expect(clippy::result_large_err, reason = "the error is the answer")]
+    pub(super) fn check_caller(&self, parts: &Parts) -> Result<(), Refusal> {
         if !self.has_right_host(parts) || parts.headers.contains_key(ORIGIN) {
             return Err(plain(StatusCode::FORBIDDEN, "This address is for the coordinator of Baton alone."));
         }
@@ -58,12 +71,6 @@ impl Gate {
         let presented = presented.and_then(|value| value.strip_prefix(b"Bearer ")).unwrap_or_default();
         if !self.token.borrow().matches(presented) {
             return Err(plain(StatusCode::UNAUTHORIZED, "The token of this window is missing or wrong."));
-        }
-        if parts.uri.path() != "/mcp" {
-            return Err(plain(StatusCode::NOT_FOUND, "MCP is served on /mcp."));
-        }
-        if parts.method != Method::POST {
-            return Err(plain(StatusCode::METHOD_NOT_ALLOWED, "A window takes calls by POST."));
         }
         Ok(())
     }

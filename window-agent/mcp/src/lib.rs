@@ -9,6 +9,7 @@ mod handler;
 mod heavy;
 pub mod lane;
 pub mod listening;
+mod profile;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,11 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use baton_proto::discovery::Token;
+use baton_proto::edge::PROFILE_PATH;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -189,6 +191,15 @@ type Answer = Response<Counted>;
 async fn answer(gate: &Gate, inner: Inner, trusted: &AtomicBool, request: Request<Incoming>) -> Answer {
     let uncounted = |refused: gate::Refusal| refused.map(|body| Counted::new(body, None));
     let (parts, body) = request.into_parts();
+    if parts.method == Method::GET && parts.uri.path() == PROFILE_PATH {
+        return uncounted(match gate.check_caller(&parts) {
+            Err(refused) => refused,
+            Ok(()) => {
+                trusted.store(true, Ordering::Relaxed);
+                profile::answer(parts.uri.query()).await
+            }
+        });
+    }
     if let Err(refused) = gate.check_head(&parts) {
         return uncounted(refused);
     }
