@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use baton_proto::control::{
-    Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Profile, ProfileWish, Register, Registered, Replace,
-    Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
+    Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Profile, ProfileWish, Register,
+    Registered, Replace, Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
 };
 use baton_proto::ids::WindowId;
 use baton_proto::page::Look;
@@ -16,8 +16,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::connection::{CallError, Connection};
 use crate::routes::{
-    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, PROFILE, REGISTER, REPLACE,
-    ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS,
+    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, PROFILE, REGISTER,
+    REPLACE, ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS,
 };
 
 /// A body without content.

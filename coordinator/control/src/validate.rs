@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use baton_link::explain::Explanation;
 use baton_link::socket::WINDOW_PREFIX;
 use baton_proto::control::{
-    DebugSession, Heartbeat, MAX_BREAKPOINTS, MAX_PROFILE_S, MAX_TALLIES, ProfileWish, Register, SettingsChange, Tally,
+    DebugSession, Heartbeat, MAX_BREAKPOINTS, MAX_PROFILE_S, MAX_TALLIES, ProfileWish, Register,
+    SettingsChange, Tally,
 };
 use baton_proto::ids::WindowId;
 use baton_proto::{PROTOCOL, PROTOCOL_MIN};

@@ -54,7 +54,12 @@ impl App {
     }
 
     /// Asks a window for a profile, and replies with that or why there is none.
-    pub fn profile(&self, window: WindowId, seconds: u64, reply: oneshot::Sender<Result<Profile, Explanation>>) {
+    pub fn profile(
+        &self,
+        window: WindowId,
+        seconds: u64,
+        reply: oneshot::Sender<Result<Profile, Explanation>>,
+    ) {
         let edge = self.edge.clone();
         tokio::spawn(async move {
             let taken = edge.profile(&window, seconds).await.map_err(|error| {

@@ -61,8 +61,8 @@ fn write(guard: &ProfilerGuard<'_>, seconds: u64) -> pprof::Result<Profile> {
 #[cfg(test)]
 mod tests {
     use std::hint::black_box;
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
