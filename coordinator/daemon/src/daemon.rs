@@ -374,10 +374,9 @@ impl Daemon {
                         let _ = reply.send(changed);
                     }
                     Some(Order::ChangeSettings(change, reply)) => {
-                        // The asker may have gone; the settings have changed all the same.
                         let _ = reply.send(self.change_settings(change).await);
                     }
-                    Some(Order::Profile(window, seconds, reply)) => self.app.profile(window, seconds, reply),
+                    Some(Order::Profile(window, time, reply)) => self.app.profile(window, time, reply),
                     Some(Order::RotateToken(reply)) => {
                         let rotated = self.rotate_token().await;
                         self.forget_heard(&rotated);

@@ -59,6 +59,7 @@ use baton_mcp::fault::{RpcError, code};
 use baton_mcp::header::{PROTOCOL_VERSION, SESSION_ID};
 use baton_mcp::revision::{Era, Revision, STATELESS};
 use baton_mcp::session::{Sealer, Session};
+use baton_proto::control::Profile;
 use baton_proto::discovery::{KEY_LEN, Role, Secret};
 use baton_proto::ids::WindowId;
 use bytes::Bytes;
@@ -193,6 +194,13 @@ impl Edge {
         let instance =
             self.0.roster.borrow().instance.0.get(..INSTANCE_DIGITS).unwrap_or_default().to_owned();
         format!("{instance}-{number}")
+    }
+
+    /// Where the agent of a window spends its time, from now on for so many seconds.
+    pub async fn profile(&self, window: &WindowId, seconds: u64) -> Result<Profile, ProfileError> {
+        let window = self.0.roster.borrow().windows.get(window).cloned();
+        let window = window.ok_or_else(|| ProfileError::Unreachable("it is gone".to_owned()))?;
+        profile::ask(&self.0.windows, &window, seconds).await
     }
 
     /// Who answers once this coordinator was replaced.
