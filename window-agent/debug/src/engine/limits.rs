@@ -18,6 +18,11 @@ pub(crate) enum Verdict {
     Over(String),
 }
 
+/// From where on a limit is near.
+pub(crate) fn near_of(limit: u64) -> u64 {
+    limit.saturating_mul(NEAR_PERCENT) / 100
+}
+
 /// What is to be done about a session whose processes take so much.
 pub(crate) fn judge(limits: &Limits, bytes: u64, n_processes: u64) -> Verdict {
     let mb = |bytes: u64| bytes.div_ceil(MB);
@@ -34,7 +39,7 @@ pub(crate) fn judge(limits: &Limits, bytes: u64, n_processes: u64) -> Verdict {
         if number > limit {
             return Verdict::Over(format!("its program took {taken} (limit {allowed}, setting {setting})"));
         }
-        if number.saturating_mul(100) > limit.saturating_mul(NEAR_PERCENT) {
+        if number > near_of(limit) {
             near.get_or_insert_with(|| {
                 format!("takes {taken}, and is ended when it takes more than {allowed} (setting {setting})")
             });

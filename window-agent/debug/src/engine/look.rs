@@ -12,7 +12,7 @@ use baton_link::blocking;
 use tokio::sync::{mpsc, watch};
 
 use super::Engine;
-use super::limits::{Verdict, judge};
+use super::limits::{Verdict, judge, near_of};
 use crate::breakpoints::SessionKey;
 use crate::host::inbox::FromHost;
 use crate::types::SessionSummary;
@@ -36,7 +36,7 @@ pub(super) async fn run(
         if limit.memory.is_none() && limit.processes.is_none() {
             continue;
         }
-        let (beginning, enough) = (format!("{prefix}-"), limit.memory.unwrap_or(u64::MAX));
+        let (beginning, enough) = (format!("{prefix}-"), limit.memory.map_or(u64::MAX, near_of));
         let Ok(taken) = blocking::run(move || process::taken(&beginning, enough)).await else { return };
         let Some(inbox) = inbox.upgrade() else { return };
         if inbox.send((NO_SESSION, FromHost::Taken(taken))).await.is_err() {
