@@ -402,11 +402,7 @@ impl Daemon {
                     if changed.is_err() {
                         return Why::KeeperEnded;
                     }
-                    let newer = {
-                        let saved = self.saved.borrow_and_update();
-                        logging::change(&saved.settings.log, saved.settings.log_format);
-                        saved.generation
-                    };
+                    let newer = self.take_over_saved();
                     if newer != generation {
                         generation = newer;
                         self.publish(generation);
@@ -414,6 +410,13 @@ impl Daemon {
                 }
             }
         }
+    }
+
+    /// Logs as the newest settings say, and says of which generation they are.
+    fn take_over_saved(&mut self) -> u64 {
+        let saved = self.saved.borrow_and_update();
+        logging::change(&saved.settings.log, saved.settings.log_format);
+        saved.generation
     }
 
     /// Starts a successor on our lock and listeners; we go on as before when it does not answer.
