@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::LazyLock;
 
 use baton_agent_tools::CATALOGUE;
 use baton_link::home::{Home, HomeError};
@@ -43,8 +42,6 @@ fn main() -> ExitCode {
 }
 
 fn run(options: Options) -> anyhow::Result<ExitCode> {
-    // The first call needs the tools' schemas, which take a millisecond to make.
-    std::thread::spawn(|| LazyLock::force(&CATALOGUE));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(Box::pin(agent::run(options)));
     // A search of files may still run on its thread; nobody waits for it.

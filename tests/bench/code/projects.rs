@@ -101,13 +101,12 @@ fn proto(world: &World) -> Result<Project> {
     place::copy_folder(&root.join("proto"), &folder.join("proto"));
     std::fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
     let manifest = std::fs::read_to_string(root.join("Cargo.toml"))?;
-    let is_members = |line: &str| line.starts_with("members") || line.starts_with("default-members");
-    let lines = manifest.lines().map(|line| match is_members(line) {
-        true if line.starts_with("members") => "members = [\"proto\"]",
-        true => "",
-        false => line,
-    });
-    std::fs::write(folder.join("Cargo.toml"), lines.collect::<Vec<_>>().join("\n"))?;
+    // From there on stand the packages, and what they have in common.
+    let (_, common) =
+        manifest.split_once("\n[workspace.package]").context("the workspace describes packages")?;
+    let manifest =
+        format!("[workspace]\nresolver = \"3\"\nmembers = [\"proto\"]\n\n[workspace.package]{common}");
+    std::fs::write(folder.join("Cargo.toml"), manifest)?;
     Ok(Project {
         server: "rust-analyzer",
         what: "Baton's crate `proto`",

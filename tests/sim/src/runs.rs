@@ -96,7 +96,9 @@ fn wish(arguments: impl Iterator<Item = String>) -> Result<Wish, String> {
 /// One world in this process; true when all holds.
 fn one(wish: &Wish) -> bool {
     // The same in every world, and not of the seed.
-    std::sync::LazyLock::force(&CATALOGUE);
+    for definition in CATALOGUE.definitions() {
+        (definition.tool(), definition.shape());
+    }
     if wish.is_traced {
         let format =
             tracing_subscriber::fmt().with_timer(Clock).with_writer(std::io::stdout).with_ansi(false);

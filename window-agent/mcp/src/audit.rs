@@ -86,8 +86,7 @@ impl Audit {
         arguments: Option<&Object>,
         (client, call): (Option<&str>, Option<&str>),
     ) -> Option<Self> {
-        let annotations = definition.tool.annotations.as_ref();
-        if annotations.and_then(|annotations| annotations.read_only_hint) == Some(true) {
+        if definition.annotations().read_only_hint == Some(true) {
             return None;
         }
         let session = arguments.and_then(|arguments| {
@@ -99,7 +98,7 @@ impl Audit {
         tell_members(&mut touches, "", arguments.unwrap_or(&Object::new()), MAX_LEVELS);
         Some(Self {
             window: window.clone(),
-            tool: definition.tool.name.to_string(),
+            tool: definition.name.to_owned(),
             client: shortened(client.unwrap_or_default()),
             call: call.map(str::to_owned),
             session: shortened(session.unwrap_or_default()),

@@ -72,9 +72,9 @@ impl Handler {
         let told = Told { notice: text(NOTICE_HEADER), label: text(LABEL_HEADER) };
         let work = perform::call(&self.window, definition, request.arguments, caller, headers);
         let call = call.map(tracing::field::display);
-        let span = info_span!("mcp", call, tool = %definition.tool.name, window = %self.window.id);
+        let span = info_span!("mcp", call, tool = %definition.name, window = %self.window.id);
         let answer = tokio::select! {
-            answer = shielded(&definition.tool.name, work.instrument(span)) => answer,
+            answer = shielded(definition.name, work.instrument(span)) => answer,
             never = tell_progress(definition, &context) => match never {},
         };
         if let Some(audit) = audit {
@@ -145,11 +145,11 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let offered =
             CATALOGUE.definitions().iter().filter(|definition| self.window.offers(definition.toolset));
-        Ok(ListToolsResult::with_all_items(offered.map(|definition| definition.tool.clone()).collect()))
+        Ok(ListToolsResult::with_all_items(offered.map(|definition| definition.tool().clone()).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        Some(CATALOGUE.find(name)?.tool.clone())
+        Some(CATALOGUE.find(name)?.tool().clone())
     }
 
     async fn call_tool(

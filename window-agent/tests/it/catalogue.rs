@@ -13,13 +13,13 @@ fn the_committed_catalogue_is_this_agents() {
 #[test]
 fn every_tool_is_described_for_clients() {
     for definition in CATALOGUE.definitions() {
-        let tool = &definition.tool;
-        let name = &tool.name;
+        let tool = definition.whole();
+        let name = definition.name;
         assert!(tool.description.as_ref().is_some_and(|text| text.len() > 20), "{name} has no description");
         assert!(tool.annotations.is_some(), "{name} has no annotations");
         let input = serde_json::Value::Object((*tool.input_schema).clone());
         assert_eq!(input["properties"]["window"]["type"], "string", "{name} takes no window");
-        let output = serde_json::Value::Object(definition.output.clone());
+        let output = serde_json::Value::Object((*tool.output_schema.unwrap()).clone());
         assert!(output["properties"].get("status").is_some(), "{name} cannot fail");
         if let Some(statuses) = output["properties"]["status"]["enum"].as_array() {
             assert!(statuses.contains(&"error".into()), "{name} cannot fail");

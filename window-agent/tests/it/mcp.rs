@@ -34,7 +34,7 @@ async fn both_eras_see_the_same_tools_and_every_result_names_the_window() {
         let is_offered =
             |definition: &&Definition| default.iter().any(|toolset| toolset == definition.toolset);
         let offered = CATALOGUE.definitions().iter().filter(is_offered);
-        let defined: Vec<_> = offered.map(|definition| definition.tool.clone()).collect();
+        let defined: Vec<_> = offered.map(|definition| definition.tool().clone()).collect();
         assert_eq!(tools, defined);
 
         for (tool, arguments, is_error) in [

@@ -324,7 +324,7 @@ mod tests {
     fn check_call(tool: &str, arguments: Value, expected: Expect) {
         let definition = CATALOGUE.find(tool).unwrap();
         let arguments = arguments.as_object().cloned();
-        expected.assert_eq(&match check(tool, &definition.shape, arguments) {
+        expected.assert_eq(&match check(tool, definition.shape(), arguments) {
             Ok(arguments) => Value::Object(arguments).to_string(),
             Err(error) => error.message,
         });
@@ -333,10 +333,11 @@ mod tests {
     #[test]
     fn the_shape_of_every_tool_is_read() {
         for definition in CATALOGUE.definitions() {
-            let input = Value::Object(definition.input.clone());
-            let shape: Shape = serde_json::from_value(input).expect(&definition.tool.name);
-            let n_arguments = definition.input["properties"].as_object().map(Object::len);
-            assert_eq!(shape.properties.map(|all| all.len()), n_arguments, "{}", definition.tool.name);
+            let input = definition.whole().input_schema;
+            let n_arguments = input["properties"].as_object().map(Object::len);
+            let shape: Shape =
+                serde_json::from_value(Value::Object((*input).clone())).expect(definition.name);
+            assert_eq!(shape.properties.map(|all| all.len()), n_arguments, "{}", definition.name);
         }
     }
 
@@ -413,7 +414,7 @@ mod tests {
         );
         let check_fits = |tool: &str, arguments: Value| {
             let definition = CATALOGUE.find(tool).unwrap();
-            check(tool, &definition.shape, arguments.as_object().cloned()).unwrap();
+            check(tool, definition.shape(), arguments.as_object().cloned()).unwrap();
         };
         check_fits("lcp_apply_edit", edits(MAX_ITEMS));
         let long = "x".repeat(MAX_TEXT + 1);
@@ -433,7 +434,7 @@ mod tests {
     fn a_file_goes_by_either_of_its_names() {
         let checked = |tool: &str, arguments: Value| {
             let definition = CATALOGUE.find(tool).unwrap();
-            check(tool, &definition.shape, arguments.as_object().cloned()).map(Value::Object)
+            check(tool, definition.shape(), arguments.as_object().cloned()).map(Value::Object)
         };
         let by_file_path = checked("lcp_find_references", json!({"symbol_name": "a", "file_path": "a.py"}));
         assert_eq!(by_file_path.unwrap(), json!({"symbol_name": "a", "context_file": "a.py"}));

@@ -1,50 +1,95 @@
 //! How a tool is put together for clients: what all tools of Baton have in common is said here once.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use baton_proto::edge::WINDOW_ARGUMENT;
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::arguments::Shape;
 use baton_agent_base::object::{Object, object};
 
 /// A tool as the agent defines it and as `--print-catalogue` prints it.
-#[derive(Clone, Debug, Serialize)]
+///
+/// What is shown of it is made when it is first asked for: a window has dozens of tools, and its client uses a few.
+#[derive(Debug)]
 pub struct Definition {
     /// The toolset it belongs to.
     pub toolset: &'static str,
-    /// What lists of tools show.
-    pub tool: Tool,
-    /// What arguments are checked against, and the same to look into.
-    #[serde(skip)]
-    pub input: Object,
-    /// See [`Self::input`].
-    #[serde(skip)]
-    pub shape: Shape,
-    /// What results keep to.
-    #[serde(skip)]
-    pub output: Object,
+    /// What a call says to mean it.
+    pub name: &'static str,
     /// Whether it waits for the program, so that progress is worth telling.
-    #[serde(skip)]
     pub waits: bool,
+    sketch: Sketch,
+    meta: Option<fn() -> Object>,
+    is_output_listed: bool,
+    listed: OnceLock<Tool>,
+    shape: OnceLock<Shape>,
 }
 
 impl Definition {
-    /// Of a tool with its whole schemas; lists show less of them.
-    pub(crate) fn new(toolset: &'static str, whole: Tool, waits: bool) -> Self {
+    pub(crate) fn new(toolset: &'static str, sketch: Sketch) -> Self {
         Self {
             toolset,
-            tool: for_list(&whole),
-            input: (*whole.input_schema).clone(),
-            shape: Shape::of(&whole.input_schema),
-            output: whole.output_schema.as_deref().cloned().unwrap_or_default(),
-            waits,
+            name: sketch.name,
+            waits: sketch.waits,
+            sketch,
+            meta: None,
+            is_output_listed: true,
+            listed: OnceLock::new(),
+            shape: OnceLock::new(),
         }
+    }
+
+    /// With `_meta` for clients that read it.
+    pub(crate) fn with_meta(self, meta: fn() -> Object) -> Self {
+        Self { meta: Some(meta), ..self }
+    }
+
+    /// Lists show no schema of its results.
+    pub(crate) fn without_listed_output(self) -> Self {
+        Self { is_output_listed: false, ..self }
+    }
+
+    /// What lists of tools show.
+    pub fn tool(&self) -> &Tool {
+        self.listed.get_or_init(|| {
+            let mut tool = for_list(&self.whole());
+            tool.meta = self.meta.map(|meta| MetaObject(meta()));
+            if !self.is_output_listed {
+                tool.output_schema = None;
+            }
+            tool
+        })
+    }
+
+    /// What the arguments of a call are checked against.
+    pub fn shape(&self) -> &Shape {
+        self.shape.get_or_init(|| Shape::of(&self.sketch.input()))
+    }
+
+    /// What it does to the world.
+    pub fn annotations(&self) -> ToolAnnotations {
+        self.sketch.effect.annotations()
+    }
+
+    /// The tool with its whole schemas, of which lists show less: what arguments and results keep to.
+    pub fn whole(&self) -> Tool {
+        self.sketch.whole()
+    }
+}
+
+impl Serialize for Definition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut shown = serializer.serialize_struct("Definition", 2)?;
+        shown.serialize_field("toolset", self.toolset)?;
+        shown.serialize_field("tool", self.tool())?;
+        shown.end()
     }
 }
 
@@ -75,35 +120,32 @@ impl Effect {
 }
 
 /// A tool before it is put together. Every tool also takes `window`.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Sketch {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) description: &'static str,
     pub(crate) effect: Effect,
     pub(crate) waits: bool,
-    /// From [`taken`].
-    pub(crate) input: Object,
+    /// [`taken`], of a type.
+    pub(crate) input: fn() -> Object,
     /// From [`by_status`] or [`documented`].
-    pub(crate) output: Object,
+    pub(crate) output: fn() -> Object,
 }
 
 impl Sketch {
-    pub(crate) fn into_definition(self, toolset: &'static str) -> Definition {
-        let mut input = self.input;
+    fn input(&self) -> Object {
+        let mut input = (self.input)();
         let properties = input.entry("properties").or_insert_with(|| json!({}));
         properties[WINDOW_ARGUMENT] = json!({"type": "string", "description": "Default: the live one."});
-        let tool = Tool::new(self.name, self.description, Arc::new(input))
-            .with_title(self.title)
-            .with_raw_output_schema(Arc::new(self.output))
-            .with_annotations(self.effect.annotations());
-        Definition::new(toolset, tool, self.waits)
+        input
     }
 
-    /// With `_meta` for clients that read it.
-    pub(crate) fn into_definition_with_meta(self, toolset: &'static str, meta: Object) -> Definition {
-        let mut definition = self.into_definition(toolset);
-        definition.tool.meta = Some(MetaObject(meta));
-        definition
+    fn whole(&self) -> Tool {
+        Tool::new(self.name, self.description, Arc::new(self.input()))
+            .with_title(self.title)
+            .with_raw_output_schema(Arc::new((self.output)()))
+            .with_annotations(self.effect.annotations())
     }
 }
 

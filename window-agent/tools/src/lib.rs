@@ -63,7 +63,7 @@ const REFACTORING: [&str; 5] =
 #[derive(Debug)]
 pub struct Catalogue {
     definitions: Vec<Definition>,
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<&'static str, usize>,
 }
 
 impl Catalogue {
@@ -76,11 +76,10 @@ impl Catalogue {
             lcp::schemas::definitions(),
         ];
         let mut definitions: Vec<Definition> = toolsets.into_iter().flatten().collect();
-        for definition in definitions.iter_mut().filter(|one| REFACTORING.contains(&&*one.tool.name)) {
+        for definition in definitions.iter_mut().filter(|one| REFACTORING.contains(&one.name)) {
             definition.toolset = REFACTOR;
         }
-        let by_name =
-            definitions.iter().enumerate().map(|(idx, definition)| (definition.tool.name.to_string(), idx));
+        let by_name = definitions.iter().enumerate().map(|(idx, definition)| (definition.name, idx));
         Self { by_name: by_name.collect(), definitions }
     }
 
@@ -97,8 +96,7 @@ impl Catalogue {
     /// The sentence for a name that no tool has.
     pub fn unknown(&self, name: &str) -> Fault {
         let shown: String = name.chars().take(MAX_SHOWN_NAME).collect();
-        let names: Vec<&str> =
-            self.definitions.iter().map(|definition| definition.tool.name.as_ref()).collect();
+        let names: Vec<&str> = self.definitions.iter().map(|definition| definition.name).collect();
         let error = Fault::new(Kind::UnknownTool, format!("There is no tool named {shown:?}."));
         match names::closest(name, &names) {
             Some(closest) => error.hint(format!("Did you mean {closest:?}? List the tools with tools/list.")),
@@ -114,9 +112,9 @@ pub async fn call(
     arguments: Option<Object>,
     mut caller: Caller,
 ) -> Answer {
-    let name = &definition.tool.name;
+    let name = definition.name;
     let asked = arguments.as_ref().and_then(|arguments| arguments.get(debug::ACTION)).cloned();
-    let arguments = match arguments::check(name, &definition.shape, arguments) {
+    let arguments = match arguments::check(name, definition.shape(), arguments) {
         Ok(arguments) => arguments,
         Err(error) => return refused(definition, asked, error),
     };
@@ -189,7 +187,7 @@ async fn meant(window: &Window, caller: &Caller) -> Result<Option<SessionId>, Fa
 }
 
 async fn run(window: &Window, definition: &Definition, arguments: Object, caller: Caller) -> Answer {
-    let name = &definition.tool.name;
+    let name = definition.name;
     match definition.toolset {
         debug::schema::TOOLSET => debug::call(window, arguments, caller).await,
         quick::schemas::TOOLSET => quick::call(window, name, arguments, caller).await,

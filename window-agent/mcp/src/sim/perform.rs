@@ -29,7 +29,7 @@ pub(super) fn call<'a>(
             arguments.remove("call").and_then(|call| Some(call.as_str()?.to_owned())).unwrap_or_default();
         let time = arguments.remove("ms").and_then(|ms| ms.as_u64()).unwrap_or(0);
         let ran = Event::Ran { window: window.id.clone(), call: call.clone(), term };
-        if definition.tool.name.ends_with("_debugging") {
+        if definition.name.ends_with("_debugging") {
             let answer = debugged(window, definition, arguments, caller, ran).await;
             return with_name(answer, window, &call);
         }

@@ -354,7 +354,7 @@ async fn an_undo_costs_a_model_little() {
     let edits = json!([{"start_line": 2, "new_text": "# here"}]);
     place.ok("lcp_apply_edit", json!({"file_path": "main.py", "edits": edits})).await;
     let count = |text: &str| tiktoken_rs::cl100k_base_singleton().encode_ordinary(text).len();
-    let definition = serde_json::to_string(&CATALOGUE.find("lcp_undo").unwrap().tool).unwrap();
+    let definition = serde_json::to_string(CATALOGUE.find("lcp_undo").unwrap().tool()).unwrap();
     let answer = place.text("lcp_undo", json!({})).await;
     assert!(count(&definition) <= 100 && count(&answer) <= 20, "{definition}\n{answer}");
 }

@@ -109,10 +109,11 @@ impl Place {
     pub(crate) async fn call_of(&self, client: &str, tool: &str, arguments: Value) -> Value {
         let definition = CATALOGUE.find(tool).unwrap();
         let arguments = arguments.as_object().cloned();
-        let arguments = arguments::check(tool, &definition.shape, arguments).unwrap();
+        let arguments = arguments::check(tool, definition.shape(), arguments).unwrap();
         let caller = Caller { id: Some(client.to_owned()), ..Caller::default() };
         let (object, _) = code::call(&self.window, tool, arguments, caller).await.into_object();
-        let known = &definition.output["properties"];
+        let output = definition.whole().output_schema.unwrap();
+        let known = &output["properties"];
         for name in object.keys() {
             let is_known = name == "candidates" || known.get(name).is_some();
             assert!(is_known, "{tool} does not document {name}");

@@ -128,7 +128,8 @@ impl Desk {
         );
         let value = result.structured_content.or(details).expect("a result is structured");
         if let Some(definition) = CATALOGUE.find(tool) {
-            let schema = Value::Object(definition.output.clone());
+            let output = definition.whole().output_schema.unwrap();
+            let schema = Value::Object((*output).clone());
             let validator = jsonschema::validator_for(&schema).unwrap();
             if let Err(error) = validator.validate(&value) {
                 panic!("{tool} {arguments}: {error}\n{value:#}");

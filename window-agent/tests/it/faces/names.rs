@@ -145,12 +145,12 @@ fn tests() -> String {
 
 fn properties(tool: &str) -> BTreeSet<String> {
     let definition = CATALOGUE.find(tool).unwrap_or_else(|| panic!("there is no tool {tool}"));
-    definition.tool.input_schema["properties"].as_object().unwrap().keys().cloned().collect()
+    definition.tool().input_schema["properties"].as_object().unwrap().keys().cloned().collect()
 }
 
 fn names(toolset: &str) -> Vec<String> {
     let all = CATALOGUE.definitions().iter().filter(|definition| definition.toolset == toolset);
-    all.map(|definition| definition.tool.name.to_string()).collect()
+    all.map(|definition| definition.name.to_owned()).collect()
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn every_documented_parameter_is_there() {
     for parameter in DEBUG_PARAMETERS {
         assert!(known.contains(parameter), "debug has no {parameter}");
     }
-    let tool = &CATALOGUE.find("debug").unwrap().tool;
+    let tool = CATALOGUE.find("debug").unwrap().tool();
     assert_eq!(tool.input_schema["properties"]["action"]["enum"], serde_json::json!(ACTIONS));
     let approvals = &tool.meta.as_ref().unwrap().0["baton/approvals"];
     assert_eq!(approvals["read"].as_array().unwrap().len(), 10);

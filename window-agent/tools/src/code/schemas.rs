@@ -26,7 +26,7 @@ pub fn definitions() -> Vec<Definition> {
         complete(),
         code_action(),
     ];
-    sketches.into_iter().map(|sketch| sketch.into_definition(TOOLSET)).collect()
+    sketches.into_iter().map(|sketch| Definition::new(TOOLSET, sketch)).collect()
 }
 
 /// Results of a tool: `data`, what else it tells, and how true that is by now; or an error.
@@ -102,26 +102,28 @@ fn get_outline() -> Sketch {
         description: "Classes, functions and variables of a file with their lines. Start here instead of reading it.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<GetOutline>(),
-        output: told(
-            json!({
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "name": {"type": "string"},
-                        "kind": {"type": "string"},
-                        "range": {"type": "object", "description": "line from 1, character from 0"},
-                        "children": {"type": "array"},
+        input: taken::<GetOutline>,
+        output: || {
+            told(
+                json!({
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string"},
+                            "kind": {"type": "string"},
+                            "range": {"type": "object", "description": "line from 1, character from 0"},
+                            "children": {"type": "array"},
+                        },
                     },
-                },
-            }),
-            json!({
-                "file": {"type": "string"},
-                "n_lines": {"type": "integer"},
-                "n_deeper": {"type": "integer", "description": "Symbols below depth."},
-                "hash": {"type": "integer"},
-            }),
-        ),
+                }),
+                json!({
+                    "file": {"type": "string"},
+                    "n_lines": {"type": "integer"},
+                    "n_deeper": {"type": "integer", "description": "Symbols below depth."},
+                    "hash": {"type": "integer"},
+                }),
+            )
+        },
     }
 }
 
@@ -148,19 +150,21 @@ fn read_symbol() -> Sketch {
             omitted; read it with start_line and end_line.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<ReadSymbol>(),
-        output: told(
-            json!({"type": "string"}),
-            json!({
-                "file": {"type": "string"},
-                "symbol": {"type": "string"},
-                "kind": {"type": "string"},
-                "start_line": {"type": "integer"},
-                "end_line": {"type": "integer"},
-                "skipped": {"type": "object", "description": "start_line, end_line of what is omitted."},
-                "hash": {"type": "integer"},
-            }),
-        ),
+        input: taken::<ReadSymbol>,
+        output: || {
+            told(
+                json!({"type": "string"}),
+                json!({
+                    "file": {"type": "string"},
+                    "symbol": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "start_line": {"type": "integer"},
+                    "end_line": {"type": "integer"},
+                    "skipped": {"type": "object", "description": "start_line, end_line of what is omitted."},
+                    "hash": {"type": "integer"},
+                }),
+            )
+        },
     }
 }
 
@@ -184,23 +188,25 @@ fn find_references() -> Sketch {
         description: "All uses of a symbol in the project, by meaning: the first ones with their code, all with lines.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<FindReferences>(),
-        output: told(
-            list_of(
+        input: taken::<FindReferences>,
+        output: || {
+            told(
+                list_of(
+                    json!({
+                        "file": {"type": "string"},
+                        "line": {"type": "integer"},
+                        "code_snippet": {"type": "string"},
+                        "context": {"type": "string"},
+                    }),
+                    &["file", "line", "code_snippet", "context"],
+                ),
                 json!({
-                    "file": {"type": "string"},
-                    "line": {"type": "integer"},
-                    "code_snippet": {"type": "string"},
-                    "context": {"type": "string"},
+                    "symbol": {"type": "string"},
+                    "total": {"type": "integer"},
+                    "more": {"type": "object", "description": "Further lines by file."},
                 }),
-                &["file", "line", "code_snippet", "context"],
-            ),
-            json!({
-                "symbol": {"type": "string"},
-                "total": {"type": "integer"},
-                "more": {"type": "object", "description": "Further lines by file."},
-            }),
-        ),
+            )
+        },
     }
 }
 
@@ -223,20 +229,22 @@ fn get_diagnostics() -> Sketch {
         description: "Errors and warnings of a file, or of the whole project, as of now.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<GetDiagnostics>(),
-        output: told(
-            list_of(
-                json!({
-                    "file": {"type": "string"},
-                    "line": {"type": "integer"},
-                    "severity": {"type": "string"},
-                    "message": {"type": "string"},
-                    "code": {"type": "string"},
-                }),
-                &["file", "line", "severity", "message"],
-            ),
-            json!({"total": {"type": "integer"}}),
-        ),
+        input: taken::<GetDiagnostics>,
+        output: || {
+            told(
+                list_of(
+                    json!({
+                        "file": {"type": "string"},
+                        "line": {"type": "integer"},
+                        "severity": {"type": "string"},
+                        "message": {"type": "string"},
+                        "code": {"type": "string"},
+                    }),
+                    &["file", "line", "severity", "message"],
+                ),
+                json!({"total": {"type": "integer"}}),
+            )
+        },
     }
 }
 
@@ -270,11 +278,13 @@ fn navigate() -> Sketch {
             from part of a name to symbols of the whole project (symbols, without context_file).",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<Navigate>(),
-        output: told(
-            json!({"description": "file, line, name, kind, code_snippet of each; a text for hover."}),
-            json!({"symbol": {"type": "string"}, "total": {"type": "integer"}}),
-        ),
+        input: taken::<Navigate>,
+        output: || {
+            told(
+                json!({"description": "file, line, name, kind, code_snippet of each; a text for hover."}),
+                json!({"symbol": {"type": "string"}, "total": {"type": "integer"}}),
+            )
+        },
     }
 }
 
@@ -321,16 +331,18 @@ fn rename() -> Sketch {
             files, or none when anything has changed since. A module, or the path of an import, takes its file along.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<Rename>(),
-        output: told(
-            list_of(changed_file(), &["file"]),
-            json!({
-                "symbol": {"type": "string"},
-                "defined_at": {"type": "string"},
-                "token": {"type": "string"},
-                "applied": {"type": "boolean"},
-            }),
-        ),
+        input: taken::<Rename>,
+        output: || {
+            told(
+                list_of(changed_file(), &["file"]),
+                json!({
+                    "symbol": {"type": "string"},
+                    "defined_at": {"type": "string"},
+                    "token": {"type": "string"},
+                    "applied": {"type": "boolean"},
+                }),
+            )
+        },
     }
 }
 
@@ -360,14 +372,16 @@ fn apply_edit() -> Sketch {
             less than start_line inserts before it). All edits or none.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<ApplyEdit>(),
-        output: told(
-            list_of(
-                json!({"file": {"type": "string"}, "lines": {"type": "array", "items": {"type": "integer"}}}),
-                &["file", "lines"],
-            ),
-            json!({"n_lines": {"type": "integer"}, "hash": {"type": "integer"}}),
-        ),
+        input: taken::<ApplyEdit>,
+        output: || {
+            told(
+                list_of(
+                    json!({"file": {"type": "string"}, "lines": {"type": "array", "items": {"type": "integer"}}}),
+                    &["file", "lines"],
+                ),
+                json!({"n_lines": {"type": "integer"}, "hash": {"type": "integer"}}),
+            )
+        },
     }
 }
 
@@ -378,8 +392,8 @@ fn undo() -> Sketch {
         description: "Takes back your last change of files, whole or not at all; again for the one before.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<Nothing>(),
-        output: told(list_of(changed_file(), &["file"]), json!({"hash": {"type": "integer"}})),
+        input: taken::<Nothing>,
+        output: || told(list_of(changed_file(), &["file"]), json!({"hash": {"type": "integer"}})),
     }
 }
 
@@ -407,19 +421,21 @@ fn complete() -> Sketch {
             that were typed there: `basket.` lists what a basket has.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<Complete>(),
-        output: told(
-            list_of(
-                json!({
-                    "name": {"type": "string"},
-                    "kind": {"type": "string"},
-                    "detail": {"type": "string"},
-                    "documentation": {"type": "string"},
-                }),
-                &["name"],
-            ),
-            json!({"total": {"type": "integer"}}),
-        ),
+        input: taken::<Complete>,
+        output: || {
+            told(
+                list_of(
+                    json!({
+                        "name": {"type": "string"},
+                        "kind": {"type": "string"},
+                        "detail": {"type": "string"},
+                        "documentation": {"type": "string"},
+                    }),
+                    &["name"],
+                ),
+                json!({"total": {"type": "integer"}}),
+            )
+        },
     }
 }
 
@@ -449,14 +465,16 @@ fn code_action() -> Sketch {
             changed since.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<CodeAction>(),
-        output: told(
-            list_of(offered_or_changed(), &[]),
-            json!({
-                "action": {"type": "string"},
-                "token": {"type": "string"},
-                "applied": {"type": "boolean"},
-            }),
-        ),
+        input: taken::<CodeAction>,
+        output: || {
+            told(
+                list_of(offered_or_changed(), &[]),
+                json!({
+                    "action": {"type": "string"},
+                    "token": {"type": "string"},
+                    "applied": {"type": "boolean"},
+                }),
+            )
+        },
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::action::Action;
 use super::arguments::Arguments;
 use crate::definition::{Definition, Effect, Sketch, documented, taken};
-use baton_agent_base::object::object;
+use baton_agent_base::object::{Object, object};
 
 /// Name of the toolset, and of its tool.
 pub const TOOLSET: &str = "debug";
@@ -33,17 +33,18 @@ pub fn definitions() -> Vec<Definition> {
         // True of the tool as a whole: some of its actions run the program, write its memory or end it.
         effect: Effect::Destroys,
         waits: true,
-        input: taken::<Arguments>(),
-        output: documented(results(), &["action", "success"]),
+        input: taken::<Arguments>,
+        output: || documented(results(), &["action", "success"]),
     };
+    // What keeps to the schema of its results is told in `_meta`.
+    vec![Definition::new(TOOLSET, sketch).with_meta(approvals).without_listed_output()]
+}
+
+fn approvals() -> Object {
     let names = |reads: bool| -> Vec<&str> {
         Action::ALL.iter().filter(|action| action.reads() == reads).map(|action| action.name()).collect()
     };
-    let approvals = json!({APPROVALS: {"read": names(true), "exec": names(false)}});
-    let mut definition = sketch.into_definition_with_meta(TOOLSET, object(approvals));
-    // What keeps to it is told in `_meta`.
-    definition.tool.output_schema = None;
-    vec![definition]
+    object(json!({APPROVALS: {"read": names(true), "exec": names(false)}}))
 }
 
 fn results() -> Value {

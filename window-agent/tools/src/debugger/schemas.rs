@@ -30,7 +30,7 @@ pub fn definitions() -> Vec<Definition> {
         evaluate_expression(),
         stop_debugging(),
     ];
-    sketches.into_iter().map(|sketch| sketch.into_definition(TOOLSET)).collect()
+    sketches.into_iter().map(|sketch| Definition::new(TOOLSET, sketch)).collect()
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -162,11 +162,13 @@ fn get_debugger_configurations() -> Sketch {
         description: "Read the debug configurations of .vscode/launch.json; their names are for start_debugging.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<Nothing>(),
-        output: by_status(
-            ANSWERS,
-            json!({"configurations": list(), "compounds": list(), "notes": {"type": "array"}}),
-        ),
+        input: taken::<Nothing>,
+        output: || {
+            by_status(
+                ANSWERS,
+                json!({"configurations": list(), "compounds": list(), "notes": {"type": "array"}}),
+            )
+        },
     }
 }
 
@@ -177,8 +179,8 @@ fn set_breakpoint() -> Sketch {
         description: "Set a breakpoint, before or during debugging. One at the same place is replaced.",
         effect: Effect::ChangesOnce,
         waits: false,
-        input: taken::<SetBreakpoint>(),
-        output: by_status(ANSWERS, json!({"breakpoint": breakpoint()})),
+        input: taken::<SetBreakpoint>,
+        output: || by_status(ANSWERS, json!({"breakpoint": breakpoint()})),
     }
 }
 
@@ -189,8 +191,8 @@ fn remove_breakpoint() -> Sketch {
         description: "Give exactly one of breakpoint_id, location, clear_all.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<RemoveBreakpoint>(),
-        output: by_status(ANSWERS, json!({"removed": {"type": "array", "items": {"type": "integer"}}})),
+        input: taken::<RemoveBreakpoint>,
+        output: || by_status(ANSWERS, json!({"removed": {"type": "array", "items": {"type": "integer"}}})),
     }
 }
 
@@ -201,11 +203,13 @@ fn get_breakpoints() -> Sketch {
         description: "List all breakpoints with their state.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<Nothing>(),
-        output: by_status(
-            ANSWERS,
-            json!({"timestamp": string(), "breakpoints": {"type": "array", "items": breakpoint()}}),
-        ),
+        input: taken::<Nothing>,
+        output: || {
+            by_status(
+                ANSWERS,
+                json!({"timestamp": string(), "breakpoints": {"type": "array", "items": breakpoint()}}),
+            )
+        },
     }
 }
 
@@ -217,8 +221,8 @@ fn start_debugging() -> Sketch {
             ends. Set breakpoints first. A stop tells call stack and local variables; status timeout: it is still running.",
         effect: Effect::Changes,
         waits: true,
-        input: taken::<Start>(),
-        output: by_status(WAITS, waited(json!({"notes": {"type": "array"}}))),
+        input: taken::<Start>,
+        output: || by_status(WAITS, waited(json!({"notes": {"type": "array"}}))),
     }
 }
 
@@ -229,8 +233,8 @@ fn continue_debugging() -> Sketch {
         description: "Let the program run on until it stops again or ends.",
         effect: Effect::Changes,
         waits: true,
-        input: taken::<Continue>(),
-        output: by_status(WAITS, waited(json!({}))),
+        input: taken::<Continue>,
+        output: || by_status(WAITS, waited(json!({}))),
     }
 }
 
@@ -242,8 +246,8 @@ fn step_execution() -> Sketch {
             the lines on the way and what changed there.",
         effect: Effect::Changes,
         waits: true,
-        input: taken::<Step>(),
-        output: by_status(WAITS, waited(json!({"steps": list()}))),
+        input: taken::<Step>,
+        output: || by_status(WAITS, waited(json!({"steps": list()}))),
     }
 }
 
@@ -254,8 +258,8 @@ fn get_scopes() -> Sketch {
         description: "List the scopes (locals, globals, ...) of a stack frame.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<Scopes>(),
-        output: by_status(ANSWERS, json!({"scopes": list()})),
+        input: taken::<Scopes>,
+        output: || by_status(ANSWERS, json!({"scopes": list()})),
     }
 }
 
@@ -266,8 +270,10 @@ fn get_variables() -> Sketch {
         description: "List the variables of a scope, or the members of a variable. Long lists come in pages.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<Variables>(),
-        output: by_status(ANSWERS, json!({"variables": list(), "total": integer(), "next_start": integer()})),
+        input: taken::<Variables>,
+        output: || {
+            by_status(ANSWERS, json!({"variables": list(), "total": integer(), "next_start": integer()}))
+        },
     }
 }
 
@@ -278,11 +284,13 @@ fn evaluate_expression() -> Sketch {
         description: "Evaluate an expression in a stack frame. It runs in the program and may change it.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<Evaluate>(),
-        output: by_status(
-            ANSWERS,
-            json!({"result": string(), "type": string(), "variables_reference": integer()}),
-        ),
+        input: taken::<Evaluate>,
+        output: || {
+            by_status(
+                ANSWERS,
+                json!({"result": string(), "type": string(), "variables_reference": integer()}),
+            )
+        },
     }
 }
 
@@ -293,8 +301,8 @@ fn stop_debugging() -> Sketch {
         description: "End the session: a launched program ends, an attached one is let go.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<Stop>(),
-        output: by_status(ANSWERS, json!({"session_id": string()})),
+        input: taken::<Stop>,
+        output: || by_status(ANSWERS, json!({"session_id": string()})),
     }
 }
 

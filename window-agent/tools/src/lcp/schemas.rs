@@ -16,7 +16,7 @@ pub const TOOLSET: &str = "lcp";
 /// All six tools.
 pub fn definitions() -> Vec<Definition> {
     let sketches = [launch(), add_breakpoint(), remove_breakpoint(), step(), evaluate(), stop()];
-    sketches.into_iter().map(|sketch| sketch.into_definition(TOOLSET)).collect()
+    sketches.into_iter().map(|sketch| Definition::new(TOOLSET, sketch)).collect()
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -106,18 +106,20 @@ fn launch() -> Sketch {
             session_id is for every later call.",
         effect: Effect::Changes,
         waits: true,
-        input: taken::<Launch>(),
-        output: enveloped(
-            json!({
-                "session_id": string(),
-                "status": {"type": "string", "description": "started, or terminated if it exited immediately."},
-                "breakpoint_count": {"type": "integer"},
-                "current_line": nullable("integer"),
-                "message": string(),
-                "output": output(),
-            }),
-            &["session_id", "status", "breakpoint_count", "current_line"],
-        ),
+        input: taken::<Launch>,
+        output: || {
+            enveloped(
+                json!({
+                    "session_id": string(),
+                    "status": {"type": "string", "description": "started, or terminated if it exited immediately."},
+                    "breakpoint_count": {"type": "integer"},
+                    "current_line": nullable("integer"),
+                    "message": string(),
+                    "output": output(),
+                }),
+                &["session_id", "status", "breakpoint_count", "current_line"],
+            )
+        },
     }
 }
 
@@ -128,17 +130,19 @@ fn add_breakpoint() -> Sketch {
         description: "Add a breakpoint, before or during a session.",
         effect: Effect::ChangesOnce,
         waits: false,
-        input: taken::<AddBreakpoint>(),
-        output: enveloped(
-            json!({
-                "breakpoint_id": string(),
-                "verified": {"type": "boolean", "description": "False until a debugger has bound it."},
-                "file": string(),
-                "line": {"type": "integer"},
-                "message": string(),
-            }),
-            &["breakpoint_id", "verified", "file", "line"],
-        ),
+        input: taken::<AddBreakpoint>,
+        output: || {
+            enveloped(
+                json!({
+                    "breakpoint_id": string(),
+                    "verified": {"type": "boolean", "description": "False until a debugger has bound it."},
+                    "file": string(),
+                    "line": {"type": "integer"},
+                    "message": string(),
+                }),
+                &["breakpoint_id", "verified", "file", "line"],
+            )
+        },
     }
 }
 
@@ -149,11 +153,13 @@ fn remove_breakpoint() -> Sketch {
         description: "Remove the breakpoint of that id.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<RemoveBreakpoint>(),
-        output: enveloped(
-            json!({"success": {"type": "boolean"}, "remaining_breakpoints": {"type": "integer"}}),
-            &["success", "remaining_breakpoints"],
-        ),
+        input: taken::<RemoveBreakpoint>,
+        output: || {
+            enveloped(
+                json!({"success": {"type": "boolean"}, "remaining_breakpoints": {"type": "integer"}}),
+                &["success", "remaining_breakpoints"],
+            )
+        },
     }
 }
 
@@ -165,35 +171,37 @@ fn step() -> Sketch {
             program that does not stop within 5 s is paused by force (status paused). status terminated: it ended.",
         effect: Effect::Changes,
         waits: true,
-        input: taken::<Step>(),
-        output: enveloped(
-            json!({
-                "status": {"type": "string", "enum": ["stopped", "paused", "running", "terminated"]},
-                "reason": string(),
-                "message": string(),
-                "current_line": nullable("integer"),
-                "current_file": nullable("string"),
-                "call_stack": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {"function": string(), "file": string(), "line": {"type": "integer"}},
-                        "required": ["function", "file", "line"],
+        input: taken::<Step>,
+        output: || {
+            enveloped(
+                json!({
+                    "status": {"type": "string", "enum": ["stopped", "paused", "running", "terminated"]},
+                    "reason": string(),
+                    "message": string(),
+                    "current_line": nullable("integer"),
+                    "current_file": nullable("string"),
+                    "call_stack": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {"function": string(), "file": string(), "line": {"type": "integer"}},
+                            "required": ["function", "file", "line"],
+                        },
                     },
-                },
-                "local_variables": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {"name": string(), "value": string(), "type": string()},
-                        "required": ["name", "value", "type"],
+                    "local_variables": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {"name": string(), "value": string(), "type": string()},
+                            "required": ["name", "value", "type"],
+                        },
                     },
-                },
-                "output": output(),
-                "exit_code": {"type": "integer"},
-            }),
-            &["status", "reason", "current_line", "current_file", "call_stack", "local_variables"],
-        ),
+                    "output": output(),
+                    "exit_code": {"type": "integer"},
+                }),
+                &["status", "reason", "current_line", "current_file", "call_stack", "local_variables"],
+            )
+        },
     }
 }
 
@@ -204,11 +212,13 @@ fn evaluate() -> Sketch {
         description: "Evaluate an expression where the program stopped. It may change the program.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<Evaluate>(),
-        output: enveloped(
-            json!({"value": string(), "type": string(), "variablesReference": {"type": "integer"}}),
-            &["value", "type", "variablesReference"],
-        ),
+        input: taken::<Evaluate>,
+        output: || {
+            enveloped(
+                json!({"value": string(), "type": string(), "variablesReference": {"type": "integer"}}),
+                &["value", "type", "variablesReference"],
+            )
+        },
     }
 }
 
@@ -219,11 +229,10 @@ fn stop() -> Sketch {
         description: "End the debug session and its program; an attached one keeps running.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<Stop>(),
-        output: enveloped(
-            json!({"success": {"type": "boolean"}, "message": string()}),
-            &["success", "message"],
-        ),
+        input: taken::<Stop>,
+        output: || {
+            enveloped(json!({"success": {"type": "boolean"}, "message": string()}), &["success", "message"])
+        },
     }
 }
 

@@ -43,7 +43,7 @@ pub fn definitions() -> Vec<Definition> {
         variables(),
         evaluate(),
     ];
-    sketches.into_iter().map(|sketch| sketch.into_definition(TOOLSET)).collect()
+    sketches.into_iter().map(|sketch| Definition::new(TOOLSET, sketch)).collect()
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -124,8 +124,8 @@ fn start() -> Sketch {
             terminated.",
         effect: Effect::Changes,
         waits: true,
-        input: taken::<Start>(),
-        output: documented(json!({"sessionId": string(), "status": string()}), &["sessionId", "status"]),
+        input: taken::<Start>,
+        output: || documented(json!({"sessionId": string(), "status": string()}), &["sessionId", "status"]),
     }
 }
 
@@ -136,8 +136,8 @@ fn stop() -> Sketch {
         description: "End the debug session and its program. status: terminated.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<OfSession>(),
-        output: documented(json!({"status": string()}), &["status"]),
+        input: taken::<OfSession>,
+        output: || documented(json!({"status": string()}), &["status"]),
     }
 }
 
@@ -148,17 +148,19 @@ fn status() -> Sketch {
         description: "Whether a session is active, whether it is paused, and where.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<OfSession>(),
-        output: documented(
-            json!({
-                "active": {"type": "boolean"},
-                "file": nullable("string"),
-                "line": nullable("integer"),
-                "function": nullable("string"),
-                "paused": {"type": "boolean"},
-            }),
-            &["active", "file", "line", "function", "paused"],
-        ),
+        input: taken::<OfSession>,
+        output: || {
+            documented(
+                json!({
+                    "active": {"type": "boolean"},
+                    "file": nullable("string"),
+                    "line": nullable("integer"),
+                    "function": nullable("string"),
+                    "paused": {"type": "boolean"},
+                }),
+                &["active", "file", "line", "function", "paused"],
+            )
+        },
     }
 }
 
@@ -169,11 +171,13 @@ fn set_breakpoint() -> Sketch {
         description: "Set a breakpoint, before or during debugging. verified is true once a debugger has bound it.",
         effect: Effect::ChangesOnce,
         waits: false,
-        input: taken::<SetBreakpoint>(),
-        output: documented(
-            json!({"id": {"type": "integer"}, "verified": {"type": "boolean"}}),
-            &["id", "verified"],
-        ),
+        input: taken::<SetBreakpoint>,
+        output: || {
+            documented(
+                json!({"id": {"type": "integer"}, "verified": {"type": "boolean"}}),
+                &["id", "verified"],
+            )
+        },
     }
 }
 
@@ -184,8 +188,8 @@ fn remove_breakpoint() -> Sketch {
         description: "Remove the breakpoints of a line. status: removed.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<Line>(),
-        output: documented(json!({"status": string()}), &["status"]),
+        input: taken::<Line>,
+        output: || documented(json!({"status": string()}), &["status"]),
     }
 }
 
@@ -196,13 +200,15 @@ fn list_breakpoints() -> Sketch {
         description: "List all breakpoints.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<Nothing>(),
-        output: list(json!({
-            "file": string(),
-            "line": {"type": "integer"},
-            "condition": nullable("string"),
-            "verified": {"type": "boolean"},
-        })),
+        input: taken::<Nothing>,
+        output: || {
+            list(json!({
+                "file": string(),
+                "line": {"type": "integer"},
+                "condition": nullable("string"),
+                "verified": {"type": "boolean"},
+            }))
+        },
     }
 }
 
@@ -213,15 +219,17 @@ fn resume() -> Sketch {
         description: "Let the program run until it stops again, ends, or has run for 30 s; call again to wait on.",
         effect: Effect::Changes,
         waits: true,
-        input: taken::<OfSession>(),
-        output: documented(
-            json!({
-                "stopped": {"type": "boolean"},
-                "reason": {"type": "string", "description": "Why it stopped, or how it ended."},
-                "line": {"type": "integer"},
-            }),
-            &["stopped"],
-        ),
+        input: taken::<OfSession>,
+        output: || {
+            documented(
+                json!({
+                    "stopped": {"type": "boolean"},
+                    "reason": {"type": "string", "description": "Why it stopped, or how it ended."},
+                    "line": {"type": "integer"},
+                }),
+                &["stopped"],
+            )
+        },
     }
 }
 
@@ -232,8 +240,8 @@ fn step(name: &'static str, title: &'static str, description: &'static str) -> S
         description,
         effect: Effect::Changes,
         waits: true,
-        input: taken::<OfSession>(),
-        output: place(),
+        input: taken::<OfSession>,
+        output: place,
     }
 }
 
@@ -244,8 +252,8 @@ fn pause() -> Sketch {
         description: "Stop the running program where it is.",
         effect: Effect::Changes,
         waits: true,
-        input: taken::<OfSession>(),
-        output: place(),
+        input: taken::<OfSession>,
+        output: place,
     }
 }
 
@@ -256,13 +264,15 @@ fn stack_trace() -> Sketch {
         description: "The call stack of the stopped program, innermost frame first.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<OfSession>(),
-        output: list(json!({
-            "name": string(),
-            "file": string(),
-            "line": {"type": "integer"},
-            "frameId": {"type": "integer"},
-        })),
+        input: taken::<OfSession>,
+        output: || {
+            list(json!({
+                "name": string(),
+                "file": string(),
+                "line": {"type": "integer"},
+                "frameId": {"type": "integer"},
+            }))
+        },
     }
 }
 
@@ -273,8 +283,8 @@ fn variables() -> Sketch {
         description: "The variables of a frame of the stopped program.",
         effect: Effect::Reads,
         waits: false,
-        input: taken::<Variables>(),
-        output: list(json!({"name": string(), "value": string(), "type": string()})),
+        input: taken::<Variables>,
+        output: || list(json!({"name": string(), "value": string(), "type": string()})),
     }
 }
 
@@ -285,8 +295,8 @@ fn evaluate() -> Sketch {
         description: "Evaluate an expression in a frame of the stopped program. It may change the program.",
         effect: Effect::Destroys,
         waits: false,
-        input: taken::<Evaluate>(),
-        output: documented(json!({"result": string(), "type": string()}), &["result", "type"]),
+        input: taken::<Evaluate>,
+        output: || documented(json!({"result": string(), "type": string()}), &["result", "type"]),
     }
 }
 
