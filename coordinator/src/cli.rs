@@ -13,6 +13,8 @@ mod outcome;
 mod output;
 mod profile;
 mod reach;
+mod record;
+mod replay;
 mod report;
 mod serve;
 mod settings;
@@ -107,6 +109,10 @@ enum Verb {
     Report(report::ReportOptions),
     /// Find out where the coordinator or a window spends its processor time
     Profile(profile::ProfileOptions),
+    /// Record what clients call and are answered
+    Record(record::RecordOptions),
+    /// Make the calls of a record once more, and show where the answers differ
+    Replay(replay::ReplayOptions),
     /// Show what Baton keeps on this machine, and remove what nothing needs
     Cache(cache::CacheOptions),
     /// List, install, and check debug adapters
@@ -201,6 +207,8 @@ async fn run(verb: Verb) -> Done {
         Verb::LogLevel(options) => settings::log_level(options).await,
         Verb::Report(options) => report::run(options).await,
         Verb::Profile(options) => profile::run(options).await,
+        Verb::Record(options) => record::run(options).await,
+        Verb::Replay(options) => replay::run(options).await,
         Verb::Cache(options) => cache::run(options),
         Verb::Adapters(options) => adapters::run("adapters", options).await,
         Verb::Servers(options) => adapters::run("servers", options).await,

@@ -6,8 +6,9 @@
 use std::path::Path;
 
 use baton_proto::control::{
-    Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Profile, ProfileWish, Register,
-    Registered, Replace, Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
+    Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Profile, ProfileWish, RecordWish,
+    Recorded, Recording, Register, Registered, Replace, Replaced, Rotated, Settings, SettingsChange, Status,
+    WindowSettings,
 };
 use baton_proto::ids::WindowId;
 use baton_proto::page::Look;
@@ -16,8 +17,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::connection::{CallError, Connection};
 use crate::routes::{
-    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, PROFILE, REGISTER,
-    REPLACE, ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS,
+    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, PROFILE, RECORD,
+    RECORDING, REGISTER, REPLACE, ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS,
 };
 
 /// A body without content.
@@ -100,6 +101,16 @@ impl Connection {
     /// [`PROFILE`]; answered when the time has passed.
     pub async fn profile(&mut self, wish: &ProfileWish) -> Result<Profile, CallError> {
         self.ask(PROFILE, wish).await
+    }
+
+    /// [`RECORD`]: starts a record, or ends the one that runs; answered with that.
+    pub async fn record(&mut self, wish: &RecordWish) -> Result<Recorded, CallError> {
+        self.ask(RECORD, wish).await
+    }
+
+    /// [`RECORDING`].
+    pub async fn recording(&mut self) -> Result<Recording, CallError> {
+        self.get(RECORDING.path).await
     }
 
     /// [`REPLACE`]: lets `program` follow. The connection is of no use afterwards.

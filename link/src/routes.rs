@@ -62,6 +62,10 @@ pub const LOOK: Route = get("/v1/look");
 pub const PAGE: Route = post("/v1/page");
 /// Where a process spends its time.
 pub const PROFILE: Route = post("/v1/profile");
+/// The record of calls that runs.
+pub const RECORDING: Route = get("/v1/record");
+/// Start a record of calls, or end it.
+pub const RECORD: Route = post("/v1/record");
 /// Hand everything over to another version.
 pub const REPLACE: Route = post("/v1/replace");
 /// Answer, then end the coordinator.

@@ -223,6 +223,43 @@ pub struct Profile {
     pub pprof: Vec<u8>,
 }
 
+/// Starts a record of calls, or ends the one that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordWish {
+    /// Name of the record that is to start: letters, digits, `-`, `_` and `.`, at most 64. Without one the record that
+    /// runs ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+}
+
+/// A record of calls, see [`crate::record`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Recorded {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub path: String,
+    /// When it began, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// Calls in it.
+    pub n_calls: u64,
+    /// Its size.
+    pub n_bytes: u64,
+    /// Calls that are not in it because they came faster than they could be written.
+    pub n_left_out: u64,
+    /// Why it ended by itself; none while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
+/// The record that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Recording {
+    /// None, or the last one, which may have ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<Recorded>,
+}
+
 /// Most [`Heartbeat::tallies`].
 pub const MAX_TALLIES: usize = 64;
 /// Most [`Heartbeat::breakpoints`].

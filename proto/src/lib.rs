@@ -8,6 +8,8 @@
 //! | [`edge`] | coordinator -> agent: the headers on a forwarded MCP call, and the refusals |
 //! | [`page`] | coordinator -> its page and `baton top`: what there is to see |
 //! | [`percent`] | CORE: any text in a header or a path |
+//! | [`record`] | coordinator -> whoever reads a record of calls |
+//! | [`redact`] | CORE: what looks like a secret |
 //! | [`bounds`] | CORE: what a message of a client may hold at most |
 //! | [`start`] | a coordinator that starts -> whoever started it |
 //! | [`shim`] | agent <-> VS Code extension, JSON-RPC over stdio |
@@ -19,6 +21,8 @@ pub mod edge;
 pub mod ids;
 pub mod page;
 pub mod percent;
+pub mod record;
+pub mod redact;
 pub mod shim;
 pub mod start;
 

@@ -23,6 +23,7 @@ mod metrics;
 mod moved_port;
 mod page;
 mod profile;
+mod record;
 mod report;
 mod restarts;
 mod second_user;

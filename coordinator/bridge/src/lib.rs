@@ -11,7 +11,9 @@
 //! | `stand` | where the client stands, by which its window is found |
 //! | `upstream` | proven connections to the coordinator |
 //! | `events` | messages out of a stream of events |
+//! | [`client`] | calls of Baton's own, one after another |
 
+pub mod client;
 mod events;
 mod lines;
 mod relay;

@@ -44,7 +44,8 @@ use baton_page::Page;
 use baton_page::holdings::Holds;
 use baton_proto::control::{
     Done, Failure, Heartbeat, Leave, Outcome, PageLink, Pong, PortChange, PortChanged, Profile, ProfileWish,
-    Register, Registered, Replace, Replaced, Rotated, Settings, SettingsChange, Status, WindowSettings,
+    RecordWish, Recorded, Recording, Register, Registered, Replace, Replaced, Rotated, Settings,
+    SettingsChange, Status, WindowSettings,
 };
 use baton_proto::discovery::{HelloAnswer, HelloCredential, Secret};
 use baton_proto::ids::WindowId;
@@ -89,11 +90,22 @@ pub enum Order {
     ChangePort(u16, oneshot::Sender<Result<(), PortRefused>>),
     /// Change settings for good; reply with those in force, or why they did not change.
     ChangeSettings(SettingsChange, oneshot::Sender<Result<Settings, Explanation>>),
-    /// Ask a window's agent for a profile of so many seconds; reply with it, or why there is none.
-    Profile(WindowId, u64, oneshot::Sender<Result<Profile, Explanation>>),
+    /// Ask the edge.
+    Edge(EdgeOrder),
     /// Make all client tokens worthless; reply with the new epoch once it is written down, or why it cannot be:
     /// a coordinator that starts from the file must not take the old token again.
     RotateToken(oneshot::Sender<Result<u32, Explanation>>),
+}
+
+/// What the routes ask of the edge.
+#[derive(Debug)]
+pub enum EdgeOrder {
+    /// Ask a window's agent for a profile of so many seconds; reply with it, or why there is none.
+    Profile(WindowId, u64, oneshot::Sender<Result<Profile, Explanation>>),
+    /// Start a record of calls, or end it; reply with it, or why there is none.
+    Record(RecordWish, oneshot::Sender<Result<Recorded, Explanation>>),
+    /// Reply with the record that runs.
+    Recording(oneshot::Sender<Recording>),
 }
 
 /// Why the port cannot be changed.
@@ -208,6 +220,8 @@ fn routes() -> Routes {
         .add(routes::LOOK, "look", "What the page shows", look)
         .add(routes::PAGE, "page", "A one-time link to the page, for a browser on this machine", page)
         .add(routes::PROFILE, "profile", "Where a window's agent or the coordinator spends its time", profile)
+        .add(routes::RECORDING, "recording", "The record of calls that runs, or the last one", recording)
+        .add(routes::RECORD, "record", "Start a record of calls, or end it", record)
         .add(routes::REPLACE, "replace", "Hand everything over to another version", replace)
         .add(routes::SHUTDOWN, "shutdown", "Answer, then end the coordinator", shutdown)
 }
@@ -396,7 +410,7 @@ async fn profile(State(state): State<ControlState>, Checked(wish): Checked<Profi
     };
     let window = state.window(&window)?;
     let (reply, taken) = oneshot::channel();
-    state.order(Order::Profile(window, wish.seconds, reply)).await?;
+    state.order(Order::Edge(EdgeOrder::Profile(window, wish.seconds, reply))).await?;
     match taken.await {
         Ok(Ok(profile)) => Ok(Json(profile)),
         Ok(Err(why)) => Err(unprofiled(why)),
@@ -406,6 +420,22 @@ async fn profile(State(state): State<ControlState>, Checked(wish): Checked<Profi
 
 fn unprofiled(why: Explanation) -> ControlError {
     ControlError::conflict("no_profile", why)
+}
+
+async fn record(State(state): State<ControlState>, Checked(wish): Checked<RecordWish>) -> Answer<Recorded> {
+    let (reply, recorded) = oneshot::channel();
+    state.order(Order::Edge(EdgeOrder::Record(wish, reply))).await?;
+    match recorded.await {
+        Ok(Ok(recorded)) => Ok(Json(recorded)),
+        Ok(Err(why)) => Err(ControlError::conflict("no_record", why)),
+        Err(_) => Err(KeeperError::Ended.into()),
+    }
+}
+
+async fn recording(State(state): State<ControlState>) -> Answer<Recording> {
+    let (reply, recording) = oneshot::channel();
+    state.order(Order::Edge(EdgeOrder::Recording(reply))).await?;
+    Ok(Json(recording.await.map_err(|_| KeeperError::Ended)?))
 }
 
 async fn replace(State(state): State<ControlState>, Checked(replace): Checked<Replace>) -> Answer<Replaced> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_control::Control;
+use baton_control::{Control, EdgeOrder};
 use baton_edge::{Edge, ProfileError};
 use baton_election::roster::Roster;
 use baton_http::body::Body;
@@ -13,12 +13,10 @@ use baton_http::passes::Passes;
 use baton_http::{Admitted, END_GRACE, End, Gate, Listeners, respond};
 use baton_link::explain::Explanation;
 use baton_page::Page;
-use baton_proto::control::Profile;
 use baton_proto::discovery::{Role, Secret};
 use baton_proto::edge::{HEARD_HEADER, PORT_HEADER};
-use baton_proto::ids::WindowId;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
 use crate::metrics::Metrics;
 
@@ -53,21 +51,22 @@ impl App {
         Arc::new(Self { edge, control, metrics, page, roster, gate, ports })
     }
 
-    /// Asks a window for a profile, and replies with that or why there is none.
-    pub fn profile(
-        &self,
-        window: WindowId,
-        seconds: u64,
-        reply: oneshot::Sender<Result<Profile, Explanation>>,
-    ) {
+    /// Has the edge do what the routes ask of it. Whoever asked may have gone when there is a reply.
+    pub fn carry_out(&self, order: EdgeOrder) {
         let edge = self.edge.clone();
         tokio::spawn(async move {
-            let taken = edge.profile(&window, seconds).await.map_err(|error| {
-                let why = Explanation::new(error.to_string());
-                if error == ProfileError::Unable { why.with_hint("update Baton in that window") } else { why }
-            });
-            // The asker may have gone.
-            let _ = reply.send(taken);
+            match order {
+                EdgeOrder::Profile(window, seconds, reply) => {
+                    let taken = edge.profile(&window, seconds).await;
+                    let _ = reply.send(taken.map_err(|error| explained(&error)));
+                }
+                EdgeOrder::Record(wish, reply) => {
+                    let _ = reply.send(edge.record(wish).await);
+                }
+                EdgeOrder::Recording(reply) => {
+                    let _ = reply.send(edge.recording());
+                }
+            }
         });
     }
 
@@ -132,6 +131,12 @@ impl App {
             respond::plain(StatusCode::SERVICE_UNAVAILABLE, "the coordinator was replaced\n")
         })
     }
+}
+
+/// Why a window has no profile, and what to try.
+fn explained(error: &ProfileError) -> Explanation {
+    let why = Explanation::new(error.to_string());
+    if *error == ProfileError::Unable { why.with_hint("update Baton in that window") } else { why }
 }
 
 /// Answers on `listeners` until the end; see [`baton_http::serve`].

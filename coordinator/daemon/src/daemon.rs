@@ -376,7 +376,7 @@ impl Daemon {
                     Some(Order::ChangeSettings(change, reply)) => {
                         let _ = reply.send(self.change_settings(change).await);
                     }
-                    Some(Order::Profile(window, time, reply)) => self.app.profile(window, time, reply),
+                    Some(Order::Edge(order)) => self.app.carry_out(order),
                     Some(Order::RotateToken(reply)) => {
                         let rotated = self.rotate_token().await;
                         self.forget_heard(&rotated);

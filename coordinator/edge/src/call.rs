@@ -29,7 +29,7 @@ use super::exchange::Call;
 use super::forward::{self, Attempt};
 use super::heard;
 use super::route::{self, Decision, Pin, Target, Wish};
-use super::seen::{CANCELLED, RPC_ERROR, Seen};
+use super::seen::{CANCELLED, Seen};
 use super::windows_tools;
 use super::{Edge, Unrun};
 
@@ -65,9 +65,10 @@ pub(crate) async fn answer(
     };
     let is_known = edge.0.catalogue.has_tool(name);
     let tool = if is_known { name } else { OTHER_TOOL };
-    let seen = Seen::begin(&edge.0.observer, edge.next_call_id(), tool, &caller.client);
+    let watched = (&edge.0.observer, edge.0.recorder.tape(&body));
+    let seen = Seen::begin(watched, edge.next_call_id(), tool, &caller.client);
     let invalid = |error: &RpcError| {
-        seen.end(Some(RPC_ERROR));
+        seen.refuse(error);
         invalid(error)
     };
     if !params.arguments.is_none_or(is_object) {
@@ -87,11 +88,11 @@ pub(crate) async fn answer(
         let windows_tools::Said { content, live } = match result {
             Ok(said) => said,
             Err(failure) => {
-                seen.end(Some(failure.code));
+                seen.fail(&failure);
                 return respond::tool_failure(caller.era, request.id, &failure);
             }
         };
-        seen.end(None);
+        seen.end_with_own(&content);
         let content = message::tool_content(caller.era, &content, false);
         let mut response = respond::rpc_result(request.id, &content);
         if let (Pin::Live, Some(live)) = (&endpoint.pin, live) {

@@ -54,7 +54,7 @@ impl Call {
 
     /// It is answered with an error of ours.
     pub(crate) fn fail(&self, failure: &ToolFailure) -> Response<Body> {
-        self.seen.end(Some(failure.code));
+        self.seen.fail(failure);
         respond::tool_failure(self.era, &self.id, failure)
     }
 }
@@ -150,7 +150,7 @@ impl Exchange {
         if plant::has(Plant::ToldUnrun) {
             failure.code = "window_unreachable";
         }
-        self.call.seen.end(Some(failure.code));
+        self.call.seen.fail(&failure);
         message::tool_failure_bytes(self.call.era, &self.call.id, &failure)
     }
 }

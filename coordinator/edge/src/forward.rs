@@ -21,7 +21,6 @@ use hyper::body::Incoming;
 use super::answer::Events;
 use super::exchange::{Call, Exchange, Stop};
 use super::route::{Right, Target};
-use super::seen::RPC_ERROR;
 use super::upstream::Windows;
 
 /// Largest answer that is not a stream.
@@ -136,7 +135,7 @@ fn on_odd_answer(exchange: &Exchange, status: StatusCode, bytes: &Bytes) -> Atte
     if status.is_client_error() {
         let why = format!("cannot read the message: {text}");
         let error = RpcError::new(code::PARSE_ERROR, why);
-        exchange.call.seen.end(Some(RPC_ERROR));
+        exchange.call.seen.refuse(&error);
         return Attempt::Unheard(respond::rpc_error(exchange.call.era, Some(&exchange.call.id), &error));
     }
     // It had the call, and nothing says how far it came: an agent that ends answers so.

@@ -21,6 +21,7 @@
 //! | `seen` | what whoever watches calls hears of each |
 //! | `catalogue`, `windows_tools` | tools that need no window |
 //! | `profile` | where a window's agent spends its time |
+//! | `record` | the record of calls that a user asks for |
 
 mod answer;
 mod call;
@@ -37,6 +38,7 @@ mod heard;
 mod long;
 mod post;
 mod profile;
+mod record;
 mod route;
 mod seen;
 mod streams;
@@ -53,13 +55,14 @@ use baton_http::body::Body;
 use baton_http::guard::Holder;
 use baton_http::respond;
 use baton_http::successor::Successor;
+use baton_link::explain::Explanation;
 use baton_link::home::{Home, random_hex};
 use baton_link::plant::{self, Plant};
 use baton_mcp::fault::{RpcError, code};
 use baton_mcp::header::{PROTOCOL_VERSION, SESSION_ID};
 use baton_mcp::revision::{Era, Revision, STATELESS};
 use baton_mcp::session::{Sealer, Session};
-use baton_proto::control::Profile;
+use baton_proto::control::{Profile, RecordWish, Recorded, Recording};
 use baton_proto::discovery::{KEY_LEN, Role, Secret};
 use baton_proto::ids::WindowId;
 use bytes::Bytes;
@@ -73,6 +76,7 @@ use cancel::Cancellations;
 use catalogue::Catalogue;
 use endpoint::Endpoint;
 pub use profile::ProfileError;
+use record::Recorder;
 pub use seen::{End, Named, Observer};
 use streams::Streams;
 use upstream::Windows;
@@ -119,6 +123,7 @@ struct Shared {
     /// Which window each client heard of last.
     heard: Mutex<heard::Memory>,
     observer: Arc<dyn Observer>,
+    recorder: Arc<Recorder>,
     /// Calls that have come.
     n_calls: AtomicU64,
 }
@@ -138,6 +143,7 @@ impl Edge {
             roster: roster.clone(),
             handovers,
             sealer: Sealer::new(seal_key(secret)),
+            recorder: Recorder::new(home.clone()),
             windows: Windows::new(secret.clone(), home, ending.cut.clone()),
             streams: Streams::new(closing),
             cancellations: Arc::default(),
@@ -201,6 +207,19 @@ impl Edge {
         let window = self.0.roster.borrow().windows.get(window).cloned();
         let window = window.ok_or_else(|| ProfileError::Unreachable("it is gone".to_owned()))?;
         profile::ask(&self.0.windows, &window, seconds).await
+    }
+
+    /// Starts a record of calls, or ends the one that runs.
+    pub async fn record(&self, wish: RecordWish) -> Result<Recorded, Explanation> {
+        match wish.start {
+            Some(name) => self.0.recorder.start(name, self.roster()).await,
+            None => self.0.recorder.stop().await,
+        }
+    }
+
+    /// The record of calls that runs, or ended by itself.
+    pub fn recording(&self) -> Recording {
+        Recording { record: self.0.recorder.recorded() }
     }
 
     /// Who answers once this coordinator was replaced.
@@ -313,6 +332,7 @@ async fn follow(edge: Weak<Shared>, mut roster: watch::Receiver<Arc<Roster>>) {
             return;
         }
         shared.windows.on_roster(&current);
+        shared.recorder.roster(&current);
         shared.streams.end_earlier(current.client_epoch);
         let now_live = current.live_window().map(|(window, _)| window.id.clone());
         let is_handover = now_live.is_some() && now_live != live;

@@ -5,8 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use baton_mcp::fault::{RpcError, ToolFailure};
 use baton_proto::ids::WindowId;
+use serde_json::Value;
 use tokio::time::Instant;
+
+use super::record::{Answer, Tape};
 
 /// Watches tool calls. It is told in the way of each, and must not wait.
 pub trait Observer: Send + Sync {
@@ -61,6 +65,8 @@ pub(crate) struct Seen {
     n_bytes: AtomicUsize,
     /// Another coordinator answers it, and counts it.
     is_passed_on: AtomicBool,
+    /// When it is recorded.
+    tape: Option<Box<Tape>>,
 }
 
 /// A call that waits for a window.
@@ -70,7 +76,12 @@ pub(crate) struct Held {
 }
 
 impl Seen {
-    pub(crate) fn begin(observer: &Arc<dyn Observer>, id: String, tool: &str, client: &str) -> Self {
+    pub(crate) fn begin(
+        (observer, tape): (&Arc<dyn Observer>, Option<Box<Tape>>),
+        id: String,
+        tool: &str,
+        client: &str,
+    ) -> Self {
         observer.came(&Named { id: &id, tool, client });
         Self {
             observer: observer.clone(),
@@ -81,6 +92,7 @@ impl Seen {
             end: Mutex::default(),
             n_bytes: AtomicUsize::new(0),
             is_passed_on: AtomicBool::new(false),
+            tape,
         }
     }
 
@@ -94,8 +106,34 @@ impl Seen {
         self.end.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
+    /// It is answered with an error of ours.
+    pub(crate) fn fail(&self, failure: &ToolFailure) {
+        self.keep(|| Answer::of_failure(failure));
+        self.end(Some(failure.code));
+    }
+
+    /// It is answered with an error of JSON-RPC.
+    pub(crate) fn refuse(&self, error: &RpcError) {
+        self.keep(|| Answer::of_error(error));
+        self.end(Some(RPC_ERROR));
+    }
+
+    /// It is answered without a window.
+    pub(crate) fn end_with_own(&self, content: &Value) {
+        self.keep(|| Answer::Own(content.clone()));
+        self.end(None);
+    }
+
+    /// Keeps an answer for the record.
+    fn keep(&self, answer: impl FnOnce() -> Answer) {
+        if let Some(tape) = &self.tape {
+            tape.note(|taped| taped.answer = answer());
+        }
+    }
+
     /// There is an answer of a window.
     pub(crate) fn end_with(&self, answer: &[u8]) {
+        self.keep(|| Answer::of_window(answer));
         use baton_mcp::message::{Answered, answered};
         self.n_bytes.store(answer.len(), Ordering::Relaxed);
         self.end(match answered(answer) {
@@ -113,6 +151,9 @@ impl Seen {
     /// It goes to that window.
     pub(crate) fn send(&self, window: &WindowId) {
         self.observer.sent(&self.id, window);
+        if let Some(tape) = &self.tape {
+            tape.note(|taped| taped.window = Some(window.clone()));
+        }
     }
 
     /// It waits until this is dropped.
@@ -134,6 +175,12 @@ impl Drop for Seen {
         tracing::debug!(call = %self.id, tool = %self.tool, error = error.unwrap_or_default(), ?took, "answered a call");
         let n_bytes = self.n_bytes.load(Ordering::Relaxed);
         self.observer.over(&call, Some(End { error, took, n_bytes }));
+        if let Some(tape) = self.tape.take() {
+            tape.end(|taped| {
+                (taped.error, taped.took) = (error, took);
+                (taped.id, taped.client) = (std::mem::take(&mut self.id), self.client.to_string());
+            });
+        }
     }
 }
 

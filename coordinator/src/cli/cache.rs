@@ -177,7 +177,7 @@ fn locked(path: &Path) -> io::Result<File> {
 }
 
 /// A number of bytes for people.
-fn size(n_bytes: u64) -> String {
+pub(super) fn size(n_bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if n_bytes < 1_000 {
         return format!("{n_bytes} B");

@@ -3,15 +3,15 @@
 use baton_link::connection::Connection;
 use baton_link::find::{FindError, find};
 use baton_link::home::Home;
-use baton_proto::control::{Status, WindowState, WindowStatus};
+use baton_proto::control::{Recording, Status, WindowState, WindowStatus};
 use serde_json::json;
 
 use super::outcome::{Done, Failed, exit};
-use super::output;
+use super::{output, record};
 
 pub(super) async fn status(as_json: bool) -> Done {
-    let status = match ask().await? {
-        Ok(status) => status,
+    let (status, recording) = match ask().await? {
+        Ok(asked) => asked,
         Err(not_answering) => {
             if as_json {
                 output::json(&not_running());
@@ -29,12 +29,15 @@ pub(super) async fn status(as_json: bool) -> Done {
     for warning in &status.warnings {
         output::warning(warning);
     }
+    if let Some(told) = recording.record.as_ref().and_then(record::told) {
+        output::note(told);
+    }
     Ok(())
 }
 
 pub(super) async fn windows(as_json: bool) -> Done {
     let status = match ask().await? {
-        Ok(status) => status,
+        Ok((status, _)) => status,
         Err(not_answering) => {
             if as_json {
                 output::json(&json!([]));
@@ -53,7 +56,7 @@ pub(super) async fn windows(as_json: bool) -> Done {
 }
 
 /// The outer error is one that a script must not take for "it does not run".
-async fn ask() -> Result<Result<Status, Failed>, Failed> {
+async fn ask() -> Result<Result<(Status, Recording), Failed>, Failed> {
     let mut connection: Connection = match find(&Home::from_env()?).await {
         Ok(connection) => connection,
         // Whatever keeps it from answering: to a script it does not run, and a person is told why.
@@ -67,7 +70,10 @@ async fn ask() -> Result<Result<Status, Failed>, Failed> {
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(Ok(connection.status().await?))
+    let status = connection.status().await?;
+    // An older coordinator records nothing.
+    let recording = connection.recording().await.unwrap_or_default();
+    Ok(Ok((status, recording)))
 }
 
 /// The same names as [`Status`], so that a script needs no second case.

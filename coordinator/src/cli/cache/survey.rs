@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use baton_link::folders;
 use baton_link::home::Home;
 use baton_link::process::is_running;
+use baton_proto::record::{ENDING, FOLDER};
 use serde::Deserialize;
 
 /// Where all installations of a kind lie; each has a link with its plain name beside this folder.
@@ -24,6 +25,7 @@ pub(super) enum Kind {
     Logs,
     Breakpoints,
     Undo,
+    Records,
     Leftovers,
     Adapters,
     Servers,
@@ -59,10 +61,11 @@ pub(super) struct Item {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Logs,
         Self::Breakpoints,
         Self::Undo,
+        Self::Records,
         Self::Leftovers,
         Self::Adapters,
         Self::Servers,
@@ -74,6 +77,7 @@ impl Kind {
             Self::Logs => "logs",
             Self::Breakpoints => "breakpoints",
             Self::Undo => "changes that can be undone",
+            Self::Records => "records of calls",
             Self::Leftovers => "damaged and unfinished files",
             Self::Adapters => "debug adapters",
             Self::Servers => "language servers",
@@ -89,6 +93,7 @@ pub(super) fn all(home: &Home) -> Vec<Item> {
     // The agents remove them after a day, and finish or undo by them what was left in the middle.
     let changes = folders::changes().unwrap_or_else(|| home.path().join("changes"));
     items.extend(entries(&changes).map(|path| item(Kind::Undo, &changes, path, Need::Used)));
+    items.extend(records(&home.path().join(FOLDER)));
     items.extend(leftovers(home.path()));
     for (kind, name, variable) in
         [(Kind::Adapters, "adapters", "BATON_ADAPTERS"), (Kind::Servers, "servers", "BATON_SERVERS")]
@@ -152,6 +157,25 @@ fn breakpoints(folder: &Path) -> Vec<Item> {
             item(Kind::Breakpoints, folder, path, need)
         })
         .collect()
+}
+
+/// One that was not ended may be the one that runs.
+fn records(folder: &Path) -> Vec<Item> {
+    /// No record runs for longer without a change of a window or a call.
+    const QUIET: Duration = Duration::from_secs(24 * 60 * 60);
+    let mut items: Vec<Item> = files(folder, |name| name.ends_with(ENDING))
+        .map(|path| item(Kind::Records, folder, path, Need::None))
+        .collect();
+    let is_ended = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().last().is_some_and(|line| line.starts_with("{\"kind\":\"end\""))
+    };
+    for item in items.iter_mut().filter(|item| item.changed.elapsed().is_ok_and(|age| age < QUIET)) {
+        if !is_ended(&item.path) {
+            item.need = Need::Used;
+        }
+    }
+    items
 }
 
 /// What could not be read was set aside; what a writer was killed over was not finished.

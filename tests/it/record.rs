@@ -1,0 +1,113 @@
+//! `baton record` and `baton replay`: what was called and answered stands in a file of the user's own, without secrets,
+//! and the same calls tell the same truth of the same program, and another one of another.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use baton_tests::client::{Client, ClientKind};
+use baton_tests::world::World;
+use serde_json::{Value, json};
+
+const PROGRAM: &str = "import os\ntotal = 0\nfor n in [1, 2, 3]:\n    total += n\nprint(total)\n";
+/// Must be in no record.
+const CANARY: &str = "canary-4711";
+
+fn debug(client: &mut Client, arguments: Value) -> String {
+    let answer = client.try_call("debug", arguments).expect("an answer");
+    let parts = answer["content"].as_array().expect("an answer has content").iter();
+    parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+}
+
+fn lines(path: &PathBuf) -> Vec<Value> {
+    let text = fs::read_to_string(path).expect("a record");
+    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+/// A record of a short debug session in `shop`.
+fn recorded(world: &mut World) -> PathBuf {
+    world.window("shop");
+    world.await_live("shop");
+    fs::write(world.folder("shop").join("sum.py"), PROGRAM).expect("a file");
+    let begun = world.baton_ok(&["record", "start", "sums"]);
+    let path = PathBuf::from(begun.trim().strip_prefix("Recording to ").expect(&begun));
+    let again = world.baton(&["record", "start"]);
+    assert!(again.code == 1 && again.err.contains("a record is running already"), "{again:?}");
+    let mut client = Client::connect(world, ClientKind::Python1, &world.url());
+    debug(&mut client, json!({"action": "set_breakpoint", "file": "sum.py", "line": 5}));
+    let env = json!({"API_KEY": CANARY, "COLOR": "blue"});
+    debug(&mut client, json!({"action": "launch", "program": "sum.py", "env": env, "timeout": 60}));
+    debug(&mut client, json!({"action": "terminate"}));
+    let stopped = debug(&mut client, json!({"action": "launch", "program": "sum.py", "timeout": 60}));
+    assert!(stopped.contains("total = 6"), "{stopped}");
+    debug(&mut client, json!({"action": "evaluate", "expression": "total * 2"}));
+    debug(&mut client, json!({"action": "continue", "timeout": 60}));
+    client.close();
+    world.window("bank");
+    world.take("bank");
+    world.await_live("bank");
+    let status = world.baton(&["status"]);
+    assert!(status.err.contains("all calls are being recorded"), "{status:?}");
+    let ended = world.baton_ok(&["record", "stop"]);
+    assert!(ended.starts_with("Recorded 6 calls ("), "{ended}");
+    path
+}
+
+#[test]
+fn what_was_called_is_recorded_without_secrets_and_can_be_called_again() {
+    let mut world = World::new();
+    let path = recorded(&mut world);
+    assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o600);
+    let text = fs::read_to_string(&path).expect("a record");
+    assert!(!text.contains(CANARY) && !text.contains(&world.token()), "{text}");
+    let lines = lines(&path);
+    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).collect::<Vec<_>>();
+    let calls = of("call");
+    assert_eq!(calls.len(), 6);
+    assert_eq!(calls[1]["arguments"]["env"], json!({"API_KEY": "[redacted]", "COLOR": "blue"}));
+    assert_eq!(calls[4]["arguments"]["expression"], "total * 2");
+    assert!(calls[4]["result"]["content"][0]["text"].as_str().is_some_and(|text| text.contains("12")));
+    assert!(calls.iter().all(|call| call["window"] == of("window")[0]["id"]), "{calls:?}");
+    let live = of("live").into_iter().map(|line| line["rule"].clone()).collect::<Vec<_>>();
+    assert_eq!(live.last(), Some(&json!("R4")), "{live:?}");
+    let read = world.baton_ok(&["record", "export", "sums"]);
+    assert!(read.starts_with("# Record sums\n") && read.contains("total = 6"), "{read}");
+    assert_eq!(world.baton_ok(&["record", "export", "sums", "--format", "jsonl"]), text);
+    assert!(world.baton_ok(&["record", "list"]).contains("sums  6 calls"));
+
+    let same = world.baton(&["replay", "sums", "--window", "shop"]);
+    assert_eq!(same.code, 0, "{same:?}");
+    assert!(same.out.contains("6 calls: 5 same, 0 different, 1 skipped"), "{same:?}");
+    // In another folder, and a program with another result.
+    fs::write(world.folder("bank").join("sum.py"), PROGRAM.replace("3]", "4]")).expect("a file");
+    let other = world.baton(&["replay", "sums", "--window", "bank"]);
+    assert_eq!(other.code, 1, "{other:?}");
+    for told in ["then", "now", "total = 6", "total = 7", "12", "14"] {
+        assert!(other.out.contains(told), "{told} is not in {other:?}");
+    }
+    assert!(
+        !other.out.contains(&world.folder("shop").display().to_string()),
+        "a path is no difference: {other:?}"
+    );
+}
+
+#[test]
+fn a_record_that_is_not_there_or_is_none_is_a_sentence() {
+    let mut world = World::new();
+    world.window("shop");
+    for (arguments, told) in [
+        (&["record", "stop"][..], "no record is running"),
+        (&["record", "export"], "there are no records"),
+        (&["replay", "nothing"], "there is no record named \"nothing\""),
+        (&["record", "start", "a/b"], "a record's name has letters"),
+    ] {
+        let printed = world.baton(arguments);
+        assert!(printed.code == 1 && printed.err.contains(told), "{arguments:?}: {printed:?}");
+    }
+    let other = world.scratch().join("other.jsonl");
+    fs::write(&other, "{}\n").expect("a file");
+    let printed = world.baton(&["replay", other.to_str().expect("a plain path")]);
+    assert!(printed.code == 1 && printed.err.contains("is not a record of Baton"), "{printed:?}");
+    let full = world.baton_ok(&["record", "list"]);
+    assert!(full.contains("No records."), "{full}");
+}
