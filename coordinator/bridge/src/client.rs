@@ -47,12 +47,8 @@ impl Client {
         let headers = headers.into_iter().filter_map(|(name, value)| {
             Some((HeaderName::from_static(name), HeaderValue::from_str(&value).ok()?))
         });
-        let sent = self.upstream.send(
-            Method::POST,
-            &HeaderMap::from_iter(headers),
-            request.to_string().into(),
-            true,
-        );
+        let headers = HeaderMap::from_iter(headers);
+        let sent = self.upstream.send(Method::POST, &headers, request.to_string().into(), true);
         let lost = || Explanation::new("the connection to the coordinator ended").with_hint("try again");
         let Incomplete { response, connection } = sent.await.map_err(|error| match error {
             SendError::NoCoordinator(error) => error.explain(),

@@ -65,8 +65,7 @@ pub(crate) async fn answer(
     };
     let is_known = edge.0.catalogue.has_tool(name);
     let tool = if is_known { name } else { OTHER_TOOL };
-    let watched = (&edge.0.observer, edge.0.recorder.tape(&body));
-    let seen = Seen::begin(watched, edge.next_call_id(), tool, &caller.client);
+    let seen = Seen::begin(edge.watches(&body), edge.next_call_id(), tool, &caller.client);
     let invalid = |error: &RpcError| {
         seen.refuse(error);
         invalid(error)

@@ -76,7 +76,7 @@ use cancel::Cancellations;
 use catalogue::Catalogue;
 use endpoint::Endpoint;
 pub use profile::ProfileError;
-use record::Recorder;
+use record::{Recorder, Tape};
 pub use seen::{End, Named, Observer};
 use streams::Streams;
 use upstream::Windows;
@@ -192,6 +192,11 @@ impl Edge {
             Method::DELETE => self.delete(&parts.headers),
             _ => not_allowed(),
         }
+    }
+
+    /// Who hears of a call: the observer, and the record if there is one.
+    fn watches(&self, request: &Bytes) -> (&Arc<dyn Observer>, Option<Box<Tape>>) {
+        (&self.0.observer, self.0.recorder.tape(request))
     }
 
     /// What the next call is called in the logs, of this coordinator and of the window.

@@ -108,22 +108,26 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_record_is_read_like_a_story() {
-        let id: WindowId = "shop-1".parse().unwrap();
-        let call = Call {
+    fn call(window: &WindowId) -> Call {
+        Call {
             at_ms: 3_000,
             took_ms: 12.3,
             id: "a-1".to_owned(),
             client: "claude-code".to_owned(),
-            window: Some(id.clone()),
+            window: Some(window.clone()),
             tool: "debug".to_owned(),
             arguments: json!({"action": "threads"}),
             error: None,
             result: json!({"content": [{"type": "text", "text": "1 main\n```"}]}),
             is_cut: false,
             is_redacted: false,
-        };
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_like_a_story() {
+        let id: WindowId = "shop-1".parse().unwrap();
+        let call = call(&id);
         let failed = Call {
             client: String::new(),
             window: None,
