@@ -14,6 +14,14 @@ const NAMES: [&str; 9] =
     ["id", "ids", "session", "reference", "ref", "token", "instruction", "address", "timestamp"];
 /// The same as a whole.
 const WHOLE: [&str; 6] = ["pid", "at", "ms", "took", "elapsed", "hash"];
+/// Words in a text, in lower case, behind which such a name stands.
+const NAMED: [&str; 8] = ["pid", "process", "thread", "session", "id", "frame", "breakpoint", "reference"];
+/// Fields that say which window an answer is of, and which revision of MCP it speaks.
+const BESIDE: [&str; 3] = ["in_window", "notice", "resultType"];
+/// What is told beside a result.
+const META: &str = "_meta";
+/// In it: the structure of an answer that a model reads as text.
+const DETAILS: &str = "baton/details";
 
 /// Where two answers differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,8 +95,11 @@ fn compare(at: &str, name: &str, then: &Value, now: &Value, known: &mut Known, f
         (Value::Object(old), Value::Object(new)) => {
             let added = new.keys().filter(|name| !old.contains_key(*name));
             for name in old.keys().chain(added) {
-                // Which window it is of, and what stands in the texts already.
-                if name == "_meta" {
+                if BESIDE.contains(&name.as_str()) {
+                    continue;
+                }
+                if name == META {
+                    names_in(old.get(name), new.get(name), known);
                     continue;
                 }
                 let at = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
@@ -110,9 +121,17 @@ fn compare(at: &str, name: &str, then: &Value, now: &Value, known: &mut Known, f
     }
 }
 
+/// A text without what it says of the window that it comes from, see `heard` of the edge.
+fn unlabelled(text: &str) -> &str {
+    let is_notice = |line: &str| line.starts_with("This is window ") || line.starts_with("Window \"");
+    let text = text.split_once('\n').filter(|(first, _)| is_notice(first)).map_or(text, |(_, rest)| rest);
+    let label = text.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    label.filter(|(label, _)| !label.contains(['\n', ','])).map_or(text, |(_, rest)| rest)
+}
+
 /// Compares texts line by line.
 fn texts(at: &str, then: &str, now: &str, known: &Known, found: &mut Vec<Difference>) {
-    let placed = known.placed(then);
+    let (placed, now) = (known.placed(unlabelled(then)), unlabelled(now));
     let (old, new): (Vec<&str>, Vec<&str>) = (placed.lines().collect(), now.lines().collect());
     for idx in 0..old.len().max(new.len()) {
         let (old, new) = (old.get(idx).copied(), new.get(idx).copied());
@@ -133,20 +152,27 @@ fn texts(at: &str, then: &str, now: &str, known: &Known, found: &mut Vec<Differe
     }
 }
 
-/// A line without what is another number in each run: addresses, process IDs, IDs, times of a clock.
+/// What the structure of an answer calls things whose text a model reads instead.
+fn names_in(then: Option<&Value>, now: Option<&Value>, known: &mut Known) {
+    let details = |meta: Option<&Value>| meta.and_then(|meta| meta.get(DETAILS)).cloned().unwrap_or_default();
+    // The text says it all; that is compared.
+    compare("", "", &details(then), &details(now), known, &mut Vec::new());
+}
+
+/// A line without what is another one in each run: addresses, IDs, times of a clock.
 fn steady(line: &str) -> String {
-    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let mut words: Vec<&str> = line.split(' ').collect();
     for idx in 0..words.len() {
-        let before = idx.checked_sub(1).map(|before| words[before].to_lowercase()).unwrap_or_default();
-        let is_numbered = ["pid", "process", "thread", "session", "id", "frame"]
-            .iter()
-            .any(|word| before.trim_matches(['(', ',']) == *word);
-        let bare = words[idx].trim_matches(['(', ')', ',', '.', ';', ':', '>', '<', '[', ']', '#']);
+        let bare = words[idx].trim_matches(|char: char| !char.is_ascii_alphanumeric());
+        let before = idx
+            .checked_sub(1)
+            .map(|before| words[before].trim_matches(|char: char| !char.is_ascii_alphabetic()));
+        let is_named = before.is_some_and(|before| NAMED.contains(&before.to_lowercase().as_str()));
+        let is_id = words[idx].contains('#') || is_named;
         let is_address = bare.starts_with("0x") && bare.len() > 4;
-        let is_count = !bare.is_empty() && bare.chars().all(|char| char.is_ascii_digit());
-        let is_time = bare.len() > 2 && bare.ends_with("ms") && bare[..bare.len() - 2].parse::<f64>().is_ok();
-        if is_address || is_time || is_numbered && is_count {
-            words[idx] = "*".to_owned();
+        let is_time = bare.strip_suffix("ms").is_some_and(|number| number.parse::<f64>().is_ok());
+        if is_address || is_time || is_id && bare.contains(|char: char| char.is_ascii_digit()) {
+            words[idx] = "*";
         }
     }
     words.join(" ")
@@ -195,6 +221,15 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_beside_a_text_names_things_and_is_not_compared() {
+        let told =
+            |frame: u64, n: u64| json!({"content": [], "_meta": {DETAILS: {"frameId": frame, "n": n}}});
+        let mut known = Known::default();
+        assert_eq!(differences(&told(7, 1), &told(9, 2), &mut known), []);
+        assert_eq!(known.arguments(&json!({"frame_id": 7})), json!({"frame_id": 9}));
+    }
+
+    #[test]
     fn another_value_another_line_and_what_is_missing_are_told() {
         assert_eq!(told(&json!({"n": 1, "a": "x"}), &json!({"n": 2, "a": "x"})), ["n: 1 -> 2"]);
         assert_eq!(told(&json!({"list": [1, 2]}), &json!({"list": [1]})), ["list: [1,2] -> [1]"]);
@@ -216,7 +251,20 @@ mod tests {
         let (then, now) = ("thread 71 at <0x7f1200> (12 ms)", "thread 94 at <0x55aa00> (12 ms)");
         assert_eq!(told(&text(then), &text(now)), Vec::<String>::new());
         assert_eq!(told(&text("took 3ms"), &text("took 17.5ms")), Vec::<String>::new());
+        assert_eq!(told(&text("Session a1-2: #952"), &text("Session b7-3: #13")), Vec::<String>::new());
         assert_eq!(told(&text("line 71"), &text("line 72")), ["text: line 71 -> line 72"]);
+    }
+
+    #[test]
+    fn which_window_an_answer_is_of_is_no_difference() {
+        let text = |text: &str| json!({"text": text});
+        let (then, now) = ("This is window \"a\" (/src/a).\n[a] stopped", "[b c] stopped");
+        assert_eq!(told(&text(then), &text(now)), Vec::<String>::new());
+        assert_eq!(told(&text("[1, 2] x"), &text("[1, 3] x")), ["text: [1, 2] x -> [1, 3] x"]);
+        assert_eq!(
+            told(&json!({"in_window": "a"}), &json!({"resultType": "complete"})),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
