@@ -8,10 +8,12 @@ mod command;
 mod config;
 mod doctor;
 mod logs;
+mod memory;
 mod open;
 mod outcome;
 mod output;
 mod profile;
+mod raw_sse;
 mod reach;
 mod record;
 mod replay;
@@ -109,10 +111,14 @@ enum Verb {
     Report(report::ReportOptions),
     /// Find out where the coordinator or a window spends its processor time
     Profile(profile::ProfileOptions),
+    /// Show what memory the coordinator, the windows and their programs take
+    Memory(memory::MemoryOptions),
     /// Record what clients call and are answered
     Record(record::RecordOptions),
     /// Make the calls of a record once more, and show where the answers differ
     Replay(replay::ReplayOptions),
+    /// Show the events that went to clients, byte by byte
+    RawSse(raw_sse::RawSseOptions),
     /// Show what Baton keeps on this machine, and remove what nothing needs
     Cache(cache::CacheOptions),
     /// List, install, and check debug adapters
@@ -207,8 +213,10 @@ async fn run(verb: Verb) -> Done {
         Verb::LogLevel(options) => settings::log_level(options).await,
         Verb::Report(options) => report::run(options).await,
         Verb::Profile(options) => profile::run(options).await,
+        Verb::Memory(options) => memory::run(options).await,
         Verb::Record(options) => record::run(options).await,
         Verb::Replay(options) => replay::run(options).await,
+        Verb::RawSse(options) => raw_sse::run(options).await,
         Verb::Cache(options) => cache::run(options),
         Verb::Adapters(options) => adapters::run("adapters", options).await,
         Verb::Servers(options) => adapters::run("servers", options).await,

@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use baton_proto::control::{
-    Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Profile, ProfileWish, RecordWish,
-    Recorded, Recording, Register, Registered, Replace, Replaced, Rotated, Settings, SettingsChange, Status,
-    WindowSettings,
+    Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Profile, ProfileWish, RawLook,
+    RawWish, RecordWish, Recorded, Recording, Register, Registered, Replace, Replaced, Rotated, Settings,
+    SettingsChange, Status, WindowSettings,
 };
 use baton_proto::ids::WindowId;
 use baton_proto::page::Look;
@@ -17,7 +17,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::connection::{CallError, Connection};
 use crate::routes::{
-    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, PROFILE, RECORD,
+    CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, PROFILE, RAW, RECORD,
     RECORDING, REGISTER, REPLACE, ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS,
 };
 
@@ -111,6 +111,11 @@ impl Connection {
     /// [`RECORDING`].
     pub async fn recording(&mut self) -> Result<Recording, CallError> {
         self.get(RECORDING.path).await
+    }
+
+    /// [`RAW`].
+    pub async fn raw(&mut self, wish: &RawWish) -> Result<RawLook, CallError> {
+        self.ask(RAW, wish).await
     }
 
     /// [`REPLACE`]: lets `program` follow. The connection is of no use afterwards.

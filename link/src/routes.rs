@@ -66,6 +66,8 @@ pub const PROFILE: Route = post("/v1/profile");
 pub const RECORDING: Route = get("/v1/record");
 /// Start a record of calls, or end it.
 pub const RECORD: Route = post("/v1/record");
+/// The raw event streams.
+pub const RAW: Route = post("/v1/raw");
 /// Hand everything over to another version.
 pub const REPLACE: Route = post("/v1/replace");
 /// Answer, then end the coordinator.

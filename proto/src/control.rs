@@ -260,6 +260,43 @@ pub struct Recording {
     pub record: Option<Recorded>,
 }
 
+/// Looks at the raw event streams, and switches their keeping on or off.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RawWish {
+    /// Whether events are to be kept from now on; absent: as before. Off forgets them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<bool>,
+    /// Only events of a higher number.
+    #[serde(default)]
+    pub after: u64,
+}
+
+/// The last events that went to clients.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RawLook {
+    /// Whether events are being kept.
+    pub on: bool,
+    /// How many there have been since; the oldest are forgotten.
+    pub n_all: u64,
+    /// Those that are wanted, oldest first.
+    pub events: Vec<RawEvent>,
+}
+
+/// An event of a stream of server-sent events, as it went to a client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RawEvent {
+    /// From 1, over all streams.
+    pub number: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Which stream it went out on.
+    pub stream: u64,
+    /// What the client calls itself.
+    pub client: String,
+    /// Its lines, without the empty one at the end.
+    pub text: String,
+}
+
 /// Most [`Heartbeat::tallies`].
 pub const MAX_TALLIES: usize = 64;
 /// Most [`Heartbeat::breakpoints`].

@@ -14,6 +14,7 @@
 //! | `load` | the load generator |
 //! | `peers` | Python beside other MCP servers that debug |
 //! | `report` | tables and the document |
+//! | `watched` | what a record, raw events and figures cost the edge |
 
 mod adapters;
 mod code;
@@ -27,6 +28,7 @@ mod lsp;
 mod memory;
 mod peers;
 mod report;
+mod watched;
 
 use std::process::ExitCode;
 
@@ -35,8 +37,9 @@ use report::Section;
 /// One part: its name and what runs it.
 type Part = (&'static str, fn() -> anyhow::Result<Section>);
 
-const PARTS: [Part; 17] = [
+const PARTS: [Part; 18] = [
     ("edge", edge::run),
+    ("edge-watched", watched::run),
     ("takeover", handover::takeover),
     ("window", handover::killed_window),
     ("memory", memory::run),

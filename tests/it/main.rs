@@ -19,6 +19,7 @@ mod keeping;
 mod limits;
 mod logging;
 mod lost_state;
+mod memory;
 mod metrics;
 mod moved_port;
 mod page;

@@ -4,12 +4,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use baton_tests::client::{Client, ClientKind};
+use baton_tests::process::await_some;
 use baton_tests::world::World;
 use serde_json::{Value, json};
 
 const PROGRAM: &str = "import os\ntotal = 0\nfor n in [1, 2, 3]:\n    total += n\nprint(total)\n";
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Must be in no record.
 const CANARY: &str = "canary-4711";
 
@@ -90,6 +93,31 @@ fn what_was_called_is_recorded_without_secrets_and_can_be_called_again() {
         !other.out.contains(&world.folder("shop").display().to_string()),
         "a path is no difference: {other:?}"
     );
+}
+
+#[test]
+fn events_are_kept_byte_by_byte_when_the_user_wants_it() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let before = world.baton(&["raw-sse"]);
+    assert!(before.code == 0 && before.err.contains("No events are being kept"), "{before:?}");
+    assert_eq!(world.baton_ok(&["raw-sse", "on"]), "Events are being kept");
+    let client = Client::connect(&world, ClientKind::Python1, &world.url());
+    // Its stream hears of a handover.
+    world.window("weather");
+    world.take("weather");
+    let changed = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}";
+    let is_told = || Some(world.baton_ok(&["raw-sse"])).filter(|printed| printed.contains(changed));
+    let printed = await_some(PATIENCE, is_told).expect("the stream heard of the handover");
+    assert!(printed.contains(": open") && printed.contains(" to mcp\n"), "{printed}");
+    assert_eq!(world.baton_ok(&["raw-sse", "--client", "nobody"]), "");
+    let json = world.baton_ok(&["raw-sse", "--json"]);
+    let texts =
+        json.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON")["text"].clone());
+    assert!(texts.collect::<Vec<_>>().contains(&json!(changed)), "{json}");
+    client.close();
+    assert_eq!(world.baton_ok(&["raw-sse", "off"]), "No events are being kept");
 }
 
 #[test]

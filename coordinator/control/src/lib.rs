@@ -44,8 +44,8 @@ use baton_page::Page;
 use baton_page::holdings::Holds;
 use baton_proto::control::{
     Done, Failure, Heartbeat, Leave, Outcome, PageLink, Pong, PortChange, PortChanged, Profile, ProfileWish,
-    RecordWish, Recorded, Recording, Register, Registered, Replace, Replaced, Rotated, Settings,
-    SettingsChange, Status, WindowSettings,
+    RawLook, RawWish, RecordWish, Recorded, Recording, Register, Registered, Replace, Replaced, Rotated,
+    Settings, SettingsChange, Status, WindowSettings,
 };
 use baton_proto::discovery::{HelloAnswer, HelloCredential, Secret};
 use baton_proto::ids::WindowId;
@@ -106,6 +106,8 @@ pub enum EdgeOrder {
     Record(RecordWish, oneshot::Sender<Result<Recorded, Explanation>>),
     /// Reply with the record that runs.
     Recording(oneshot::Sender<Recording>),
+    /// Reply with the events that went to clients, and keep them or not.
+    Raw(RawWish, oneshot::Sender<RawLook>),
 }
 
 /// Why the port cannot be changed.
@@ -222,6 +224,7 @@ fn routes() -> Routes {
         .add(routes::PROFILE, "profile", "Where a window's agent or the coordinator spends its time", profile)
         .add(routes::RECORDING, "recording", "The record of calls that runs, or the last one", recording)
         .add(routes::RECORD, "record", "Start a record of calls, or end it", record)
+        .add(routes::RAW, "raw", "The last events that went to clients", raw)
         .add(routes::REPLACE, "replace", "Hand everything over to another version", replace)
         .add(routes::SHUTDOWN, "shutdown", "Answer, then end the coordinator", shutdown)
 }
@@ -436,6 +439,12 @@ async fn recording(State(state): State<ControlState>) -> Answer<Recording> {
     let (reply, recording) = oneshot::channel();
     state.order(Order::Edge(EdgeOrder::Recording(reply))).await?;
     Ok(Json(recording.await.map_err(|_| KeeperError::Ended)?))
+}
+
+async fn raw(State(state): State<ControlState>, Checked(wish): Checked<RawWish>) -> Answer<RawLook> {
+    let (reply, look) = oneshot::channel();
+    state.order(Order::Edge(EdgeOrder::Raw(wish, reply))).await?;
+    Ok(Json(look.await.map_err(|_| KeeperError::Ended)?))
 }
 
 async fn replace(State(state): State<ControlState>, Checked(replace): Checked<Replace>) -> Answer<Replaced> {

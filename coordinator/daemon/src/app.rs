@@ -66,6 +66,9 @@ impl App {
                 EdgeOrder::Recording(reply) => {
                     let _ = reply.send(edge.recording());
                 }
+                EdgeOrder::Raw(wish, reply) => {
+                    let _ = reply.send(edge.raw(&wish));
+                }
             }
         });
     }

@@ -21,6 +21,7 @@
 //! | `seen` | what whoever watches calls hears of each |
 //! | `catalogue`, `windows_tools` | tools that need no window |
 //! | `profile` | where a window's agent spends its time |
+//! | `raw` | the last events that went to clients, for who asks |
 //! | `record` | the record of calls that a user asks for |
 
 mod answer;
@@ -38,6 +39,7 @@ mod heard;
 mod long;
 mod post;
 mod profile;
+mod raw;
 mod record;
 mod route;
 mod seen;
@@ -62,7 +64,7 @@ use baton_mcp::fault::{RpcError, code};
 use baton_mcp::header::{PROTOCOL_VERSION, SESSION_ID};
 use baton_mcp::revision::{Era, Revision, STATELESS};
 use baton_mcp::session::{Sealer, Session};
-use baton_proto::control::{Profile, RecordWish, Recorded, Recording};
+use baton_proto::control::{Profile, RawLook, RawWish, RecordWish, Recorded, Recording};
 use baton_proto::discovery::{KEY_LEN, Role, Secret};
 use baton_proto::ids::WindowId;
 use bytes::Bytes;
@@ -76,6 +78,7 @@ use cancel::Cancellations;
 use catalogue::Catalogue;
 use endpoint::Endpoint;
 pub use profile::ProfileError;
+use raw::Raw;
 use record::{Recorder, Tape};
 pub use seen::{End, Named, Observer};
 use streams::Streams;
@@ -124,6 +127,7 @@ struct Shared {
     heard: Mutex<heard::Memory>,
     observer: Arc<dyn Observer>,
     recorder: Arc<Recorder>,
+    raw: Arc<Raw>,
     /// Calls that have come.
     n_calls: AtomicU64,
 }
@@ -144,6 +148,7 @@ impl Edge {
             handovers,
             sealer: Sealer::new(seal_key(secret)),
             recorder: Recorder::new(home.clone()),
+            raw: Arc::default(),
             windows: Windows::new(secret.clone(), home, ending.cut.clone()),
             streams: Streams::new(closing),
             cancellations: Arc::default(),
@@ -172,6 +177,21 @@ impl Edge {
 
     /// Answers one request of an authenticated client, whose streams count among those of `holder`.
     pub async fn handle(&self, holder: Holder, parts: Parts, body: Bytes) -> Response<Body> {
+        if !self.0.raw.is_on() {
+            return self.answer(holder, parts, body).await;
+        }
+        let client = self.name_in(&parts.headers);
+        self.0.raw.keep(client, self.answer(holder, parts, body).await)
+    }
+
+    /// What a client calls itself, as far as the head of its request says it.
+    fn name_in(&self, headers: &HeaderMap) -> String {
+        let session = self.session_of(headers).and_then(Result::ok).map(|session| session.client);
+        let agent = || Some(headers.get(header::USER_AGENT)?.to_str().ok()?.chars().take(64).collect());
+        session.filter(|client| !client.is_empty()).or_else(agent).unwrap_or_default()
+    }
+
+    async fn answer(&self, holder: Holder, parts: Parts, body: Bytes) -> Response<Body> {
         let Some(endpoint) = Endpoint::from_request(&parts.uri, &parts.headers) else {
             return respond::plain(
                 StatusCode::NOT_FOUND,
@@ -225,6 +245,11 @@ impl Edge {
     /// The record of calls that runs, or ended by itself.
     pub fn recording(&self) -> Recording {
         Recording { record: self.0.recorder.recorded() }
+    }
+
+    /// The last events that went to clients, if they are kept; switches that.
+    pub fn raw(&self, wish: &RawWish) -> RawLook {
+        self.0.raw.look(wish)
     }
 
     /// Who answers once this coordinator was replaced.

@@ -34,7 +34,7 @@ pub(crate) use taped::{Answer, Taped};
 use windows::Windows;
 
 /// What waits to be written, in pieces.
-const QUEUE: usize = 1_024;
+const QUEUE: usize = 8_192;
 /// The same in bytes.
 const QUEUE_BYTES: usize = 32 * 1024 * 1024;
 /// Longest name of a record.
@@ -326,7 +326,7 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && !name.starts_with('.') && name.chars().all(is_plain)
 }
 
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -159,6 +159,14 @@ impl Body {
         B: http_body::Body<Data = Bytes, Error: Into<BodyFault>> + Send + 'static,
     {
         Self::from_kind(Kind::Other(body.map_err(Into::into).boxed_unsync()))
+    }
+
+    /// The same; each piece of a stream is shown to `see` as it goes out. What is whole is not shown.
+    pub fn shown_to(self, see: impl FnMut(&Bytes) + Send + 'static) -> Self {
+        match self.kind {
+            Kind::Stream(stream) => Self { kind: Kind::Stream(Box::pin(stream.inspect(see))), ..self },
+            kind => Self { kind, ..self },
+        }
     }
 
     fn from_kind(kind: Kind) -> Self {

@@ -236,7 +236,8 @@ fn local(at: Timestamp) -> jiff::Zoned {
     at.to_zoned(TimeZone::system())
 }
 
-fn time(at_ms: u64) -> jiff::Zoned {
+/// A time of a coordinator, here.
+pub(super) fn time(at_ms: u64) -> jiff::Zoned {
     let at = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     local(at.unwrap_or_default())
 }

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::outcome::{Done, Failed, exit, with_sources};
-use super::{adapters, doctor, output, settings};
+use super::{adapters, doctor, memory, output, settings};
 
 /// Most of a log file that is read, from its end.
 const MAX_LOG_BYTES: u64 = 2 * 1024 * 1024;
@@ -37,7 +37,7 @@ const MAX_LOG_FILES: usize = 3;
 const ABOUT: &str = "\
 A report of Baton, for the person who helps you with it. Read it before you send it.
 
-It holds: versions, status, settings and counts of calls; what `baton doctor` found; the system, names of environment
+It holds: versions, status, settings and counts of calls; what memory is taken; what `baton doctor` found; the system, names of environment
 variables and the values of a few; names, sizes and permissions in the state folder; the ends of the newest log files.
 These name windows, folders, files and AI clients. Your home folder is written as ~.
 
@@ -103,6 +103,7 @@ async fn gather() -> Vec<Part> {
     };
     add("state-folder.json", &listing(home.path()));
     add("status.json", &status(&home).await);
+    add("memory.json", &memory::told(&home).await);
     let settings = settings::current(&home).await.map(|settings| json!(settings));
     add("settings.json", &settings.unwrap_or_else(|failed| json!({ "error": failed.why.message })));
     let metrics = metrics(&home).await.unwrap_or_else(|failed| format!("{}\n", failed.why.message));

@@ -231,12 +231,13 @@ impl CodeIndex {
 
     /// What became of changes that were cut off, once.
     pub fn take_news(&self) -> Option<String> {
-        let news = std::mem::take(&mut *self.inner.news.lock().unwrap_or_else(PoisonError::into_inner));
+        let news =
+            std::mem::take(&mut *self.inner.shared.news.lock().unwrap_or_else(PoisonError::into_inner));
         (!news.is_empty()).then(|| news.join(" "))
     }
 
     pub(super) fn add_news(&self, news: Vec<String>) {
-        self.inner.news.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
+        self.inner.shared.news.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
     }
 }
 

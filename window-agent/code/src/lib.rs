@@ -100,8 +100,6 @@ struct Inner {
     /// What all servers share.
     shared: Shared,
     ledger: Ledger,
-    /// What became of changes that were cut off, for the next answer.
-    news: Mutex<Vec<String>>,
     table: OnceLock<Table>,
     servers: Mutex<HashMap<(String, PathBuf), Running>>,
     /// What the processes of all servers carry, and who ends them when we are killed.
@@ -165,7 +163,6 @@ impl CodeIndex {
     fn with(places: Places, editor: Option<CodeEditor>) -> Self {
         let inner = Inner {
             ledger: Ledger { folder: places.changes.clone() },
-            news: Mutex::default(),
             places,
             is_trusted: AtomicBool::new(editor.is_none()),
             allows_protected: AtomicBool::new(false),

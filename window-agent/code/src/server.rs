@@ -225,11 +225,17 @@ pub struct Shared {
     pub max_memory_mb: Arc<AtomicU64>,
     /// Where they are counted.
     pub census: Census,
+    /// What the next answer tells beside its own: sentences.
+    pub news: Arc<Mutex<Vec<String>>>,
 }
 
 impl Default for Shared {
     fn default() -> Self {
-        Self { max_memory_mb: Arc::new(MAX_MEMORY_MB.into()), census: Census::default() }
+        Self {
+            max_memory_mb: Arc::new(MAX_MEMORY_MB.into()),
+            census: Census::default(),
+            news: Arc::default(),
+        }
     }
 }
 

@@ -49,6 +49,8 @@ const INCLUDERS: Duration = Duration::from_secs(1);
 const BY_ITSELF: Duration = Duration::from_secs(3);
 /// How often the memory of a server is looked at.
 const MEMORY_CHECK: Duration = Duration::from_secs(5);
+/// From so much of what it may take on, clients are told.
+const WARN_PERCENT: u64 = 80;
 
 /// The protocol's codes for "ask again": content modified, server cancelled.
 const ASK_AGAIN: [i64; 2] = [-32801, -32802];
@@ -91,6 +93,8 @@ struct Running {
     wanted_edit: Value,
     started: SystemTime,
     first_words: Arc<OnceLock<String>>,
+    /// Whether clients were told that it takes nearly too much memory.
+    is_warned_of: bool,
 }
 
 pub(super) struct Task {
@@ -204,18 +208,38 @@ impl Task {
         let set = || self.shared.max_memory_mb.load(Ordering::Relaxed);
         let max_mb = self.choice.spec.max_memory_mb.unwrap_or_else(set);
         let bytes = process::memory_of_group(running.process.pid());
+        let server = self.choice.spec.name.clone();
+        let taken_mb = bytes / (1024 * 1024);
         if bytes > max_mb.saturating_mul(1024 * 1024) {
-            let server = self.choice.spec.name.clone();
             warn!(%server, bytes, "takes too much memory and is ended");
+            let jobs: Vec<Job> = running.take_jobs().collect();
+            if jobs.is_empty() && self.waiting.is_empty() {
+                self.tell(format!(
+                    "The language server {server} took {taken_mb} MB of memory and was ended (limit {max_mb} MB, setting \
+                     server_memory_mb); the next call starts it again."
+                ));
+            }
             let error = ServerError::OutOfMemory { server, max_mb };
-            for job in running.take_jobs() {
+            for job in jobs {
                 let _ = job.reply.send(Err(error.clone()));
             }
             self.fail_waiting(&error);
             self.lose_running();
             // The next call starts it again: nobody may be waiting.
             self.life = Life::default();
+        } else if taken_mb.saturating_mul(100) > max_mb.saturating_mul(WARN_PERCENT) && !running.is_warned_of
+        {
+            running.is_warned_of = true;
+            self.tell(format!(
+                "The language server {server} takes {taken_mb} MB of memory, and is ended when it takes more than \
+                 {max_mb} MB (setting server_memory_mb)."
+            ));
         }
+    }
+
+    /// The next answer of the window tells it.
+    fn tell(&self, news: String) {
+        self.shared.news.lock().unwrap_or_else(PoisonError::into_inner).push(news);
     }
 
     /// The server's line of the table, with the other trees that it can be told to leave out.
@@ -257,6 +281,7 @@ impl Task {
             wanted_edit: Value::Null,
             started,
             first_words,
+            is_warned_of: false,
         };
         running
             .request("initialize", session::initialize(&spec, &self.choice.root), Flight::Initialize)

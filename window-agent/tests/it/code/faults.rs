@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use baton_agent_base::process;
 use baton_agent_code::servers::{Places, ServerSpec, Table};
 use baton_agent_tools::caller::Caller;
 use baton_agent_tools::code;
@@ -229,6 +230,40 @@ async fn a_server_that_takes_too_much_memory_is_ended_with_its_children() {
     assert!(answer["message"].as_str().unwrap().contains("more than 8 MB"), "{answer}");
     until("both are gone", || pids.iter().all(|pid| !place.server_pids("ty").contains(pid))).await;
     place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
+}
+
+#[tokio::test]
+async fn clients_are_told_that_a_server_takes_too_much_memory_before_it_is_ended_and_when() {
+    let place = Place::new(&[("a.py", "def f(): pass\n")]);
+    /// Calls until the answer tells something.
+    async fn told(place: &Place, before: impl Fn()) -> String {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            before();
+            let arguments = json!({"file_path": "a.py", "timeout": 60}).as_object().cloned().unwrap();
+            let answer = code::call(&place.window, "lcp_get_outline", arguments, Caller::default()).await;
+            let (answer, _) = answer.into_object();
+            assert!(answer["success"] == true && Instant::now() < end, "{answer:?}");
+            if let Some(notice) = answer.get("notice").and_then(Value::as_str) {
+                return notice.to_owned();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    place.ok("lcp_get_outline", json!({"file_path": "a.py", "timeout": 60})).await;
+    let limit = || {
+        let leader = u32::try_from(place.server_pids("ty")[0]).unwrap();
+        let taken_mb = process::memory_of_group(leader) / (1024 * 1024);
+        place.window.code.limit_memory(taken_mb * 10 / 9 + 1);
+    };
+    let warned = told(&place, limit).await;
+    assert!(warned.starts_with("The language server ty takes "), "{warned}");
+    assert!(warned.ends_with("MB (setting server_memory_mb)."), "{warned}");
+    let pids = place.server_pids("ty");
+    place.window.code.limit_memory(1);
+    until("it is ended", || place.server_pids("ty").iter().all(|pid| !pids.contains(pid))).await;
+    let ended = told(&place, || {}).await;
+    assert!(ended.contains("MB of memory and was ended (limit 1 MB, setting server_memory_mb)"), "{ended}");
 }
 
 #[tokio::test]

@@ -1,0 +1,140 @@
+//! `baton memory`: what memory the coordinator, the windows and all that those started take, and what for.
+//!
+//! | module | what |
+//! |---|---|
+//! | `taken` | what the system says of a process |
+
+mod taken;
+
+use std::collections::BTreeMap;
+
+use baton_link::find::find;
+use baton_link::home::Home;
+use baton_proto::control::Status;
+use clap::Args;
+use serde_json::{Value, json};
+
+use self::taken::{Process, Taken};
+use super::outcome::{Done, Failed, exit};
+use super::output;
+use super::reach::running;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+TAKES is what would be free without the process: what it shares with others counts as its part of that. OWN is what nobody
+else has: HEAP, STACKS, and pages of files that it changed. Programs that a window debugs are the window's, too; in a
+VS Code window they are VS Code's, and not shown.")]
+pub(crate) struct MemoryOptions {
+    /// ID, name, or folder of a window [default: all]
+    #[arg(long, short)]
+    window: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A process with all that it started.
+struct Part {
+    /// The window; none for the coordinator.
+    window: Option<String>,
+    processes: Vec<(Process, Taken)>,
+}
+
+pub(super) async fn run(options: MemoryOptions) -> Done {
+    let status = running().await?.status().await?;
+    let parts = parts(&status, options.window.as_deref());
+    if parts.is_empty() {
+        let named = options.window.unwrap_or_default();
+        let failed = Failed::new(exit::FAILED, format!("there is no window {named:?}"));
+        return Err(failed.with_hint("`baton windows` lists them"));
+    }
+    if parts.iter().all(|part| part.processes.is_empty()) {
+        return Err(Failed::new(exit::FAILED, "this system does not say what memory a process takes"));
+    }
+    if options.json {
+        output::json(&as_json(&parts));
+    } else {
+        show(&parts);
+    }
+    Ok(())
+}
+
+/// For a report: the same, or nothing where no coordinator runs.
+pub(super) async fn told(home: &Home) -> Value {
+    let asked = async { Ok::<_, Failed>(find(home).await?.status().await?) };
+    match asked.await {
+        Ok(status) => as_json(&parts(&status, None)),
+        Err(failed) => json!({ "error": failed.why.message }),
+    }
+}
+
+/// The coordinator, unless a window is meant, and the windows.
+fn parts(status: &Status, wanted: Option<&str>) -> Vec<Part> {
+    let processes = taken::processes();
+    let is_meant = |window: &&baton_proto::control::WindowStatus| match wanted {
+        None => true,
+        Some(text) => {
+            window.id.as_str() == text
+                || window.name == text
+                || window.folders.iter().any(|folder| folder == text)
+        }
+    };
+    let of = |window: Option<String>, pid: u32| Part { window, processes: family(&processes, pid) };
+    let coordinator = wanted.is_none().then(|| of(None, status.pid));
+    let windows = status.windows.iter().filter(is_meant);
+    coordinator.into_iter().chain(windows.map(|window| of(Some(window.name.clone()), window.pid))).collect()
+}
+
+/// A process and all that it started, each after the one that started it.
+fn family(processes: &BTreeMap<u32, Process>, first: u32) -> Vec<(Process, Taken)> {
+    let mut family = Vec::new();
+    let mut to_do = vec![first];
+    while let Some(pid) = to_do.pop() {
+        let Some(process) = processes.get(&pid) else { continue };
+        if let Some(taken) = taken::of(pid) {
+            family.push((process.clone(), taken));
+        }
+        to_do.extend(processes.values().filter(|other| other.parent == pid).map(|other| other.pid));
+    }
+    family
+}
+
+fn show(parts: &[Part]) {
+    let mut rows = vec![["", "PID", "TAKES", "OWN", "HEAP", "STACKS"].map(str::to_owned).to_vec()];
+    let mb = |bytes: u64| super::cache::size(bytes);
+    for part in parts {
+        if let Some(window) = &part.window {
+            let whole: u64 = part.processes.iter().map(|(_, taken)| taken.share).sum();
+            let own: u64 = part.processes.iter().map(|(_, taken)| taken.own).sum();
+            rows.push(vec![format!("window {window}"), String::new(), mb(whole), mb(own)]);
+        }
+        for (process, taken) in &part.processes {
+            let name = match &part.window {
+                Some(_) => format!("  {}", process.name),
+                None => "coordinator".to_owned(),
+            };
+            rows.push(vec![
+                name,
+                process.pid.to_string(),
+                mb(taken.share),
+                mb(taken.own),
+                mb(taken.heap),
+                mb(taken.stacks),
+            ]);
+        }
+    }
+    output::table(&rows);
+}
+
+fn as_json(parts: &[Part]) -> Value {
+    let told = parts.iter().map(|part| {
+        let processes = part.processes.iter().map(|(process, taken)| {
+            json!({
+                "name": process.name, "pid": process.pid, "parent": process.parent, "bytes": taken.share,
+                "own_bytes": taken.own, "heap_bytes": taken.heap, "stack_bytes": taken.stacks,
+            })
+        });
+        json!({"window": part.window, "processes": processes.collect::<Vec<_>>()})
+    });
+    told.collect()
+}
