@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use baton_tests::client::{Client, ClientKind};
 use baton_tests::process::await_some;
-use baton_tests::world::World;
+use baton_tests::raw::Request;
+use baton_tests::world::{World, space_again, space_for};
 use serde_json::{Value, json};
 
 const PROGRAM: &str = "import os\ntotal = 0\nfor n in [1, 2, 3]:\n    total += n\nprint(total)\n";
@@ -93,6 +94,41 @@ fn what_was_called_is_recorded_without_secrets_and_can_be_called_again() {
         !other.out.contains(&world.folder("shop").display().to_string()),
         "a path is no difference: {other:?}"
     );
+}
+
+#[test]
+fn f17_a_record_that_the_disk_has_no_room_for_ends_and_calls_go_on() {
+    let mut world = World::new();
+    world.baton_ok(&["up"]);
+    world.baton_ok(&["down"]);
+    let up = world.baton_without_space(&["up"]).output().expect("baton starts");
+    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
+    let coordinator = world.coordinator_pid();
+    space_again(coordinator);
+    world.window("shop");
+    world.await_live("shop");
+    world.baton_ok(&["record", "start", "short"]);
+    space_for(coordinator, 2_000);
+    let (port, token) = (world.port(), world.token());
+    let told = || {
+        assert_eq!(Request::call(port, &token, "get_breakpoints").send(port).status, 200);
+        Some(world.baton(&["status"]).err).filter(|told| !told.contains("are being recorded"))
+    };
+    let told = await_some(PATIENCE, told).expect("the record ends");
+    assert!(told.contains("the record short ended: it cannot be written"), "{told}");
+    let ended = world.baton(&["record", "stop"]);
+    assert!(
+        ended.code == 0 && ended.err.contains("the record ended earlier: it cannot be written"),
+        "{ended:?}"
+    );
+    assert!(
+        world.baton_ok(&["record", "export", "short"]).contains("get_breakpoints"),
+        "what was written is there"
+    );
+    space_again(coordinator);
+    world.baton_ok(&["record", "start", "long"]);
+    assert_eq!(Request::call(port, &token, "get_breakpoints").send(port).status, 200);
+    assert!(world.baton_ok(&["record", "stop"]).starts_with("Recorded 1 call ("));
 }
 
 #[test]
