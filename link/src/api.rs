@@ -8,7 +8,7 @@ use std::path::Path;
 use baton_proto::control::{
     Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Profile, ProfileWish, RawLook,
     RawWish, RecordWish, Recorded, Recording, Register, Registered, Replace, Replaced, Rotated, Settings,
-    SettingsChange, Status, WindowSettings,
+    SettingsChange, Status, WindowSettings, WindowStatus,
 };
 use baton_proto::ids::WindowId;
 use baton_proto::page::Look;
@@ -18,7 +18,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::connection::{CallError, Connection};
 use crate::routes::{
     CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, PROFILE, RAW, RECORD,
-    RECORDING, REGISTER, REPLACE, ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS,
+    RECORDING, REGISTER, REPLACE, ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS, WINDOW,
 };
 
 /// A body without content.
@@ -76,6 +76,11 @@ impl Connection {
     /// [`STATUS`].
     pub async fn status(&mut self) -> Result<Status, CallError> {
         self.get(STATUS.path).await
+    }
+
+    /// [`WINDOW`]: the one that a text names.
+    pub async fn window(&mut self, named: &str) -> Result<WindowStatus, CallError> {
+        self.get(&WINDOW.path_for(named)).await
     }
 
     /// [`ROTATE_TOKEN`].

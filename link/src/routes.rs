@@ -44,6 +44,8 @@ pub const START: Route = post("/v1/windows/{id}/start");
 pub const STOP: Route = post("/v1/windows/{id}/stop");
 /// Restart the agent of a window.
 pub const RESTART: Route = post("/v1/windows/{id}/restart");
+/// One window.
+pub const WINDOW: Route = get("/v1/windows/{id}");
 /// Change the settings of a window.
 pub const CHANGE_WINDOW: Route = patch("/v1/windows/{id}");
 /// Settings in force.

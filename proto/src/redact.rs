@@ -136,6 +136,25 @@ pub fn json(value: &mut Value) -> bool {
     }
 }
 
+/// Where a tool's answer has its structure. What it names `token` there is that of a change that was shown and not yet made:
+/// the call that makes it needs it, and the text beside it tells it.
+const STRUCTURES: [&str; 2] = ["/structuredContent", "/_meta/baton~1details"];
+
+/// Hides the secrets in a tool's answer, MCP's `CallToolResult`.
+pub fn answer(result: &mut Value) {
+    let token = |result: &Value, at: &str| {
+        let structure = result.pointer(at).filter(|structure| structure["applied"] == false)?;
+        structure["token"].as_str().map(str::to_owned)
+    };
+    let tokens = STRUCTURES.map(|at| token(result, at));
+    json(result);
+    for (at, token) in STRUCTURES.into_iter().zip(tokens) {
+        if let (Some(token), Some(structure)) = (token, result.pointer_mut(at)) {
+            structure["token"] = token.into();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -201,5 +220,25 @@ mod tests {
         });
         assert_eq!(value, expected);
         assert!(!super::json(&mut json!({"n": 1, "list": ["a", true, null]})));
+    }
+
+    #[test]
+    fn the_token_of_a_change_that_was_shown_is_no_secret() {
+        let shown = |token: &str, nested: &str| {
+            let structure =
+                json!({"token": token, "applied": false, "nested": {"token": nested, "applied": false}});
+            json!({"structuredContent": structure, "_meta": {"baton/details": structure}})
+        };
+        let mut result = shown("a1", "k");
+        answer(&mut result);
+        assert_eq!(result, shown("a1", HIDDEN));
+        for mut other in [
+            json!({"token": "k", "applied": false}),
+            json!({"structuredContent": {"token": "k"}}),
+            json!({"structuredContent": {"token": ["k"], "applied": false}}),
+        ] {
+            answer(&mut other);
+            assert!(other.to_string().contains(HIDDEN) && !other.to_string().contains("\"k\""), "{other}");
+        }
     }
 }

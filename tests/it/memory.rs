@@ -44,6 +44,6 @@ fn a_program_s_memory_is_its_window_s() {
     let one = world.baton_ok(&["memory", "--window", "weather"]);
     assert!(!one.contains("shop") && !one.contains("coordinator"), "{one}");
     let none = world.baton(&["memory", "--window", "nobody"]);
-    assert!(none.code == 1 && none.err.contains("there is no window"), "{none:?}");
+    assert!(none.code == 1 && none.err.contains("no window matches \"nobody\""), "{none:?}");
     client.close();
 }

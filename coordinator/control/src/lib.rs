@@ -45,7 +45,7 @@ use baton_page::holdings::Holds;
 use baton_proto::control::{
     Done, Failure, Heartbeat, Leave, Outcome, PageLink, Pong, PortChange, PortChanged, Profile, ProfileWish,
     RawLook, RawWish, RecordWish, Recorded, Recording, Register, Registered, Replace, Replaced, Rotated,
-    Settings, SettingsChange, Status, WindowSettings,
+    Settings, SettingsChange, Status, WindowSettings, WindowStatus,
 };
 use baton_proto::discovery::{HelloAnswer, HelloCredential, Secret};
 use baton_proto::ids::WindowId;
@@ -213,6 +213,7 @@ fn routes() -> Routes {
         .add(routes::START, "start", "The same as take (R4)", take)
         .add(routes::STOP, "stop", "Stop a window; nobody takes its place (R5)", stop)
         .add(routes::RESTART, "restart", "Restart the agent of a window (R7)", restart)
+        .add(routes::WINDOW, "window", "One window", window)
         .add(routes::CHANGE_WINDOW, "change_window", "Change the settings of a window (R8)", change_window)
         .add(routes::SETTINGS, "settings", "Settings in force", settings)
         .add(routes::CHANGE_SETTINGS, "change_settings", "Change settings", change_settings)
@@ -335,6 +336,11 @@ async fn stop(State(state): State<ControlState>, Path(window): Path<String>) -> 
 
 async fn restart(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<Outcome> {
     Ok(Json(state.keeper().restart(state.window(&window)?).await?))
+}
+
+async fn window(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<WindowStatus> {
+    let roster = state.keeper().snapshot().await?;
+    Ok(Json(status::window_status(resolve_typed(&roster, &window)?)))
 }
 
 async fn change_window(

@@ -29,7 +29,7 @@ pub(super) fn status(roster: &Roster, port: u16) -> Status {
     }
 }
 
-fn window_status(window: &Window) -> WindowStatus {
+pub(super) fn window_status(window: &Window) -> WindowStatus {
     WindowStatus {
         id: window.id.clone(),
         name: window.name.clone(),

@@ -177,7 +177,8 @@ impl Edge {
 
     /// Answers one request of an authenticated client, whose streams count among those of `holder`.
     pub async fn handle(&self, holder: Holder, parts: Parts, body: Bytes) -> Response<Body> {
-        if !self.0.raw.is_on() {
+        // What lasts may still be there when they are wanted.
+        if !self.0.raw.is_on() && !is_stream(&parts) {
             return self.answer(holder, parts, body).await;
         }
         let client = self.name_in(&parts.headers);

@@ -212,10 +212,12 @@ impl Recorder {
     fn put(&self, piece: Piece, n_bytes: usize) {
         let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Record { told, pieces, .. }) = record.as_ref() else { return };
+        let is_call = matches!(piece, Piece::Call(_));
         let n_waiting = told.n_waiting.fetch_add(n_bytes, Ordering::Relaxed);
         if n_waiting + n_bytes > QUEUE_BYTES || pieces.try_send(piece).is_err() {
             told.n_waiting.fetch_sub(n_bytes, Ordering::Relaxed);
-            told.n_left_out.fetch_add(1, Ordering::Relaxed);
+            // What became of the windows is told with the next change of them.
+            told.n_left_out.fetch_add(u64::from(is_call), Ordering::Relaxed);
         }
     }
 }

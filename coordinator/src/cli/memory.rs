@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use baton_link::find::find;
 use baton_link::home::Home;
-use baton_proto::control::Status;
+use baton_proto::control::{Status, WindowStatus};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ TAKES is what would be free without the process: what it shares with others coun
 else has: HEAP, STACKS, and pages of files that it changed. Programs that a window debugs are the window's, too; in a
 VS Code window they are VS Code's, and not shown.")]
 pub(crate) struct MemoryOptions {
-    /// ID, name, or folder of a window [default: all]
+    /// ID, unique ID prefix, name, or folder of a window [default: all]
     #[arg(long, short)]
     window: Option<String>,
     /// Print JSON
@@ -41,13 +41,11 @@ struct Part {
 }
 
 pub(super) async fn run(options: MemoryOptions) -> Done {
-    let status = running().await?.status().await?;
-    let parts = parts(&status, options.window.as_deref());
-    if parts.is_empty() {
-        let named = options.window.unwrap_or_default();
-        let failed = Failed::new(exit::FAILED, format!("there is no window {named:?}"));
-        return Err(failed.with_hint("`baton windows` lists them"));
-    }
+    let mut coordinator = running().await?;
+    let parts = match &options.window {
+        Some(named) => parts(None, &[coordinator.window(named).await?]),
+        None => all(&coordinator.status().await?),
+    };
     if parts.iter().all(|part| part.processes.is_empty()) {
         return Err(Failed::new(exit::FAILED, "this system does not say what memory a process takes"));
     }
@@ -63,26 +61,21 @@ pub(super) async fn run(options: MemoryOptions) -> Done {
 pub(super) async fn told(home: &Home) -> Value {
     let asked = async { Ok::<_, Failed>(find(home).await?.status().await?) };
     match asked.await {
-        Ok(status) => as_json(&parts(&status, None)),
+        Ok(status) => as_json(&all(&status)),
         Err(failed) => json!({ "error": failed.why.message }),
     }
 }
 
-/// The coordinator, unless a window is meant, and the windows.
-fn parts(status: &Status, wanted: Option<&str>) -> Vec<Part> {
+/// The coordinator and the windows.
+fn all(status: &Status) -> Vec<Part> {
+    parts(Some(status.pid), &status.windows)
+}
+
+fn parts(coordinator: Option<u32>, windows: &[WindowStatus]) -> Vec<Part> {
     let processes = taken::processes();
-    let is_meant = |window: &&baton_proto::control::WindowStatus| match wanted {
-        None => true,
-        Some(text) => {
-            window.id.as_str() == text
-                || window.name == text
-                || window.folders.iter().any(|folder| folder == text)
-        }
-    };
     let of = |window: Option<String>, pid: u32| Part { window, processes: family(&processes, pid) };
-    let coordinator = wanted.is_none().then(|| of(None, status.pid));
-    let windows = status.windows.iter().filter(is_meant);
-    coordinator.into_iter().chain(windows.map(|window| of(Some(window.name.clone()), window.pid))).collect()
+    let windows = windows.iter().map(|window| of(Some(window.name.clone()), window.pid));
+    coordinator.map(|pid| of(None, pid)).into_iter().chain(windows).collect()
 }
 
 /// A process and all that it started, each after the one that started it.

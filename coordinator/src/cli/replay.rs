@@ -12,6 +12,7 @@ use baton_bridge::Options;
 use baton_bridge::client::Client;
 use baton_link::find::{FindOptions, find};
 use baton_link::home::Home;
+use baton_proto::control::WindowStatus;
 use baton_proto::ids::WindowId;
 use baton_proto::record::{Call, Line};
 use clap::Args;
@@ -26,13 +27,14 @@ const OF_NO_WINDOW: [&str; 2] = ["list_windows", "activate_window"];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The calls run in the window as they did then: programs are started, files are changed. IDs that an answer gives are used
-in the calls after it, and paths in the folder of the recorded window are those of the window's own folder.
+The calls run in the window as they did then: programs are started, files are changed. All run in this one window, also
+those that named another. IDs that an answer gives are used in the calls after it, and paths in the folder of the recorded
+window are those of the window's own folder.
 The exit code is 1 when an answer differs.")]
 pub(crate) struct ReplayOptions {
     /// Name of a record, or a file
     record: String,
-    /// ID, name, or folder of the window that is called [default: the live one]
+    /// ID, unique ID prefix, name, or folder of the window that is called [default: the live one]
     #[arg(long)]
     window: Option<String>,
     /// Print JSON
@@ -52,11 +54,11 @@ pub(super) async fn run(options: ReplayOptions) -> Done {
     let home = Home::from_env()?;
     let lines = record::read(&record::find(&home, Some(&options.record))?)?;
     let folders = folders(&lines);
-    let own = own_folder(&home, options.window.as_deref()).await?;
-    let mut client = Client::new(
-        "baton replay",
-        Options { find: FindOptions::new(home), window: options.window, stand: None },
-    );
+    let meant = meant(&home, options.window.as_deref()).await?;
+    let own = meant.as_ref().and_then(|window| window.folders.first().cloned()).unwrap_or_default();
+    let pinned = options.window.and(meant).map(|window| window.id.to_string());
+    let mut client =
+        Client::new("baton replay", Options { find: FindOptions::new(home), window: pinned, stand: None });
     let mut known = Known::default();
     let (mut n_same, mut n_different, mut n_skipped) = (0, 0, 0);
     let mut told = Vec::new();
@@ -101,7 +103,7 @@ async fn again(client: &mut Client, call: &Call, known: &mut Known) -> Result<Fa
     }
     let result = client.call(&call.tool, &known.arguments(&call.arguments)).await;
     let mut result = result.map_err(|why| Failed { code: exit::UNAVAILABLE, why })?;
-    baton_proto::redact::json(&mut result);
+    baton_proto::redact::answer(&mut result);
     let differences = compare::differences(&call.result, &result, known);
     Ok(if differences.is_empty() { Fate::Same } else { Fate::Different(differences) })
 }
@@ -115,19 +117,14 @@ fn folders(lines: &[Line]) -> BTreeMap<&WindowId, String> {
     windows.collect()
 }
 
-/// The first folder of the window that is called.
-async fn own_folder(home: &Home, window: Option<&str>) -> Result<String, Failed> {
-    let status = find(home).await?.status().await?;
-    let is_meant = |known: &&baton_proto::control::WindowStatus| match window {
-        Some(text) => {
-            known.id.as_str() == text
-                || known.name == text
-                || known.folders.iter().any(|folder| folder == text)
-        }
-        None => status.live.as_ref() == Some(&known.id),
+/// The window that is called; none when that is the live one, and there is none.
+async fn meant(home: &Home, window: Option<&str>) -> Result<Option<WindowStatus>, Failed> {
+    let mut coordinator = find(home).await?;
+    let status = match window {
+        Some(named) => return Ok(Some(coordinator.window(named).await?)),
+        None => coordinator.status().await?,
     };
-    let meant = status.windows.iter().find(is_meant);
-    Ok(meant.and_then(|window| window.folders.first().cloned()).unwrap_or_default())
+    Ok(status.windows.into_iter().find(|known| status.live.as_ref() == Some(&known.id)))
 }
 
 fn show(call: &Call, fate: &Fate) {

@@ -91,7 +91,7 @@ impl Taped {
             Answer::Window(bytes) => (result_in(&bytes), true),
             Answer::TooLong => (Value::Null, false),
         };
-        redact::json(&mut result);
+        redact::answer(&mut result);
         Call {
             at_ms: self.at_ms,
             took_ms: (self.took.as_secs_f64() * 1e6).round() / 1e3,

@@ -13,9 +13,14 @@ const MAX_SHOWN: usize = 200;
 const NAMES: [&str; 9] =
     ["id", "ids", "session", "reference", "ref", "token", "instruction", "address", "timestamp"];
 /// The same as a whole.
-const WHOLE: [&str; 6] = ["pid", "at", "ms", "took", "elapsed", "hash"];
+const WHOLE: [&str; 7] = ["pid", "at", "ms", "took", "elapsed", "hash", APPLY];
 /// Words in a text, in lower case, behind which such a name stands.
-const NAMED: [&str; 8] = ["pid", "process", "thread", "session", "id", "frame", "breakpoint", "reference"];
+const NAMED: [&str; 9] =
+    ["pid", "process", "thread", "session", "id", "frame", "breakpoint", "reference", APPLY];
+/// The argument that makes a change that was shown before: the token of what was shown.
+const APPLY: &str = "apply";
+/// The argument that names the window of one call.
+const WINDOW: &str = "window";
 /// Fields that say which window an answer is of, and which revision of MCP it speaks.
 const BESIDE: [&str; 3] = ["in_window", "notice", "resultType"];
 /// What is told beside a result.
@@ -49,9 +54,13 @@ impl Known {
         }
     }
 
-    /// The arguments of a call, as they are to be now.
+    /// The arguments of a call, as they are to be now: for the window that is called, whichever they named.
     pub(super) fn arguments(&self, then: &Value) -> Value {
-        self.translated("", then)
+        let mut now = self.translated("", then);
+        if let Some(members) = now.as_object_mut() {
+            members.remove(WINDOW);
+        }
+        now
     }
 
     fn translated(&self, name: &str, then: &Value) -> Value {
@@ -218,6 +227,15 @@ mod tests {
             arguments,
             json!({"session_id": "s7", "frame_id": 1004, "line": 1000, "expression": "s1"})
         );
+    }
+
+    #[test]
+    fn a_change_that_was_shown_is_made_and_no_call_names_a_window() {
+        let told = |token: &str| json!({"token": token, "note": format!("Call again with apply {token:?}.")});
+        let mut known = Known::default();
+        assert_eq!(differences(&told("a1"), &told("b2"), &mut known), []);
+        let arguments = known.arguments(&json!({"apply": "a1", "window": "shop", "of": {"window": 1}}));
+        assert_eq!(arguments, json!({"apply": "b2", "of": {"window": 1}}));
     }
 
     #[test]
