@@ -9,6 +9,7 @@ mod config;
 mod doctor;
 mod logs;
 mod memory;
+mod network;
 mod open;
 mod outcome;
 mod output;

@@ -1,5 +1,6 @@
 //! What each way to run this program logs, and where to.
 
+use baton_errors::Process;
 use baton_link::home::Home;
 use baton_link::logging::{self, LIFECYCLES, Stderr};
 use tracing::level_filters::LevelFilter;
@@ -10,20 +11,12 @@ pub(crate) fn start_daemon(home: &Home, is_shown: bool) {
     if let Err(problem) = logging::start(Some((home, "baton")), LIFECYCLES, stderr) {
         tracing::warn!("cannot write log files: {problem}");
     }
-    log_panics();
+    logging::log_panics();
+    baton_errors::install(Process::Coordinator);
 }
 
 /// Logs of a command: errors, on standard error.
 pub(crate) fn start_command() {
     // There is no file that could not be opened.
     let _ = logging::start(None, "error", Some(Stderr { from: LevelFilter::TRACE, has_time: false }));
-}
-
-/// A panic of a detached coordinator would otherwise be lost with its standard error.
-fn log_panics() {
-    let default = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        tracing::error!("{panic}");
-        default(panic);
-    }));
 }

@@ -5,13 +5,15 @@
 //!
 //! **Invariant:** standard output is a protocol channel or an answer to the user; nothing is logged there.
 
+use std::fmt::Write as _;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use baton_proto::control::LogFormat;
+use baton_proto::control::{LogFormat, Settings};
+use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::{Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::filter::{EnvFilter, dynamic_filter_fn, filter_fn};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
@@ -40,6 +42,31 @@ const FILTER_MAX: usize = 1_000;
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 /// Set once by the process that logs; a simulated one has none.
 static CHANGES: OnceLock<Changes> = OnceLock::new();
+/// Set once by a process that can tell errors to somebody else.
+static ERRORS: OnceLock<Box<dyn Errors>> = OnceLock::new();
+
+/// Who is told of errors beside the log.
+pub trait Errors: Send + Sync {
+    /// They go there from now on, see [`Settings::error_dsn`]; empty for nowhere.
+    fn aim(&self, dsn: &str);
+    /// `part` of the program logged this at level `error`.
+    fn tell(&self, part: &str, text: &str);
+    /// Waits a moment until everything is told.
+    fn flush(&self);
+}
+
+/// Errors are told to `errors` as well, which is where the settings say.
+pub fn tell_errors(errors: Box<dyn Errors>) {
+    // Only a second one fails, and then the first one goes on.
+    let _ = ERRORS.set(errors);
+}
+
+/// For a process that ends: waits a moment until the last errors are told.
+pub fn flush() {
+    if let Some(errors) = ERRORS.get() {
+        errors.flush();
+    }
+}
 
 struct Changes {
     handle: reload::Handle<EnvFilter, Registry>,
@@ -77,7 +104,8 @@ pub fn start(files: Option<(&Home, &'static str)>, filter: &str, stderr: Option<
         .with(filter_fn(is_logged))
         .with(file.clone().map(text))
         .with(file.map(json))
-        .with(stderr.map(to_stderr));
+        .with(stderr.map(to_stderr))
+        .with(ErrorLayer);
     // Only a second call in one process fails, and then the first one is in force.
     if registry.try_init().is_ok() {
         let _ = CHANGES.set(Changes { handle, began, asked: Mutex::default() });
@@ -85,10 +113,23 @@ pub fn start(files: Option<(&Home, &'static str)>, filter: &str, stderr: Option<
     done
 }
 
-/// From now on this is told, in this form: in words of [`FILTER_VARIABLE`], with [`LIFECYCLES`] of the parts that it does not
-/// name; empty for what the process began with.
-pub fn change(filter: &str, format: LogFormat) {
-    IS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
+/// Panics are logged as well from now on: those of a process that nobody sees would be lost with its standard error.
+pub fn log_panics() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tracing::error!("{panic}");
+        default(panic);
+    }));
+}
+
+/// From now on it is as the settings say: what is told, in words of [`FILTER_VARIABLE`], with [`LIFECYCLES`] of the parts that
+/// it does not name, empty for what the process began with; in which form; and who else is told of errors.
+pub fn change(settings: &Settings) {
+    let filter = settings.log.as_str();
+    IS_JSON.store(settings.log_format == LogFormat::Json, Ordering::Relaxed);
+    if let Some(errors) = ERRORS.get() {
+        errors.aim(&settings.error_dsn);
+    }
     let Some(Changes { handle, began, asked }) = CHANGES.get() else { return };
     let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
     if *asked == filter {
@@ -195,6 +236,38 @@ where
     layer.with_filter(from)
 }
 
+/// Hands on what is told at level `error`.
+struct ErrorLayer;
+
+impl<S: Subscriber> Layer<S> for ErrorLayer {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        let Some(errors) = ERRORS.get().filter(|_| *event.metadata().level() == Level::ERROR) else { return };
+        let mut text = Text::default();
+        event.record(&mut text);
+        errors.tell(event.metadata().target(), &text.0);
+    }
+}
+
+/// A message and the fields beside it, as in a line of the log.
+#[derive(Default)]
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        let text = &mut self.0;
+        // Writing to a string does not fail.
+        let _ = match field.name() {
+            "message" if text.is_empty() => write!(text, "{value:?}"),
+            "message" => {
+                text.insert_str(0, &format!("{value:?} "));
+                Ok(())
+            }
+            name if text.is_empty() => write!(text, "{name}={value:?}"),
+            name => write!(text, " {name}={value:?}"),
+        };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +294,6 @@ mod tests {
 
     #[test]
     fn who_has_not_begun_to_log_may_be_told_to() {
-        change("debug", LogFormat::Text);
+        change(&Settings { log: "debug".to_owned(), ..Settings::default() });
     }
 }

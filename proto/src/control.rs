@@ -488,6 +488,9 @@ pub struct Settings {
     pub log: String,
     /// See [`LogFormat`].
     pub log_format: LogFormat,
+    /// The DSN of a service that speaks Sentry's protocol, which is told of errors and panics of coordinator and windows;
+    /// empty for none.
+    pub error_dsn: String,
 }
 
 impl Default for Settings {
@@ -506,6 +509,7 @@ impl Default for Settings {
             server_memory_mb: 4096,
             log: String::new(),
             log_format: LogFormat::default(),
+            error_dsn: String::new(),
         }
     }
 }
@@ -540,6 +544,8 @@ pub struct SettingsChange {
     pub log: Option<String>,
     /// See [`Settings::log_format`].
     pub log_format: Option<LogFormat>,
+    /// See [`Settings::error_dsn`].
+    pub error_dsn: Option<String>,
 }
 
 impl Settings {
@@ -560,6 +566,7 @@ impl Settings {
             server_memory_mb: change.server_memory_mb.unwrap_or(self.server_memory_mb),
             log: change.log.unwrap_or(self.log),
             log_format: change.log_format.unwrap_or(self.log_format),
+            error_dsn: change.error_dsn.unwrap_or(self.error_dsn),
         }
     }
 }
@@ -582,6 +589,7 @@ impl SettingsChange {
             server_memory_mb: later.server_memory_mb.or(self.server_memory_mb),
             log: later.log.or(self.log),
             log_format: later.log_format.or(self.log_format),
+            error_dsn: later.error_dsn.or(self.error_dsn),
         }
     }
 }
@@ -603,6 +611,7 @@ impl From<Settings> for SettingsChange {
             server_memory_mb: Some(settings.server_memory_mb),
             log: Some(settings.log),
             log_format: Some(settings.log_format),
+            error_dsn: Some(settings.error_dsn),
         }
     }
 }

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import ssl
 import sys
 
 import httpx
@@ -69,6 +70,11 @@ async def drive(streams):
             task.add_done_callback(tasks.discard)
 
 
+def trusted():
+    """The authorities that count: those of a test, if it has any."""
+    return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE"))
+
+
 async def main():
     if "MCP_COMMAND" in os.environ:
         program, *arguments = json.loads(os.environ["MCP_COMMAND"])
@@ -78,7 +84,7 @@ async def main():
         return
     headers = {"Authorization": f"Bearer {os.environ['MCP_TOKEN']}"}
     timeout = httpx.Timeout(60, read=300)
-    async with httpx.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http:
+    async with httpx.AsyncClient(headers=headers, timeout=timeout, trust_env=False, verify=trusted()) as http:
         async with streamable_http_client(os.environ["MCP_URL"], http_client=http) as streams:
             await drive(streams)
 

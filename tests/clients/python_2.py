@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import ssl
 import sys
 
 import httpx2
@@ -82,6 +83,11 @@ async def drive(server, mode):
     say({"id": command["id"], "ok": None})
 
 
+def trusted():
+    """The authorities that count: those of a test, if it has any."""
+    return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE"))
+
+
 async def main():
     mode = sys.argv[sys.argv.index("--mode") + 1] if "--mode" in sys.argv else "auto"
     if "MCP_COMMAND" in os.environ:
@@ -90,7 +96,7 @@ async def main():
         return
     headers = {"Authorization": f"Bearer {os.environ['MCP_TOKEN']}"}
     timeout = httpx2.Timeout(60, read=300)
-    async with httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False, verify=trusted()) as http:
         await drive(streamable_http_client(os.environ["MCP_URL"], http_client=http), mode)
 
 

@@ -1,5 +1,7 @@
 //! `config.toml`: in force as soon as it is saved, and what is wrong with it is said.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use baton_tests::process::{await_some, kill9};
@@ -92,4 +94,28 @@ fn the_names_of_another_tool_are_understood() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(64), "{said}");
     assert!(said.contains("LCP_PORT is 'eighty': a port must be a number"), "{said}");
+}
+
+#[test]
+fn errors_are_told_to_whom_the_settings_name() {
+    let world = World::new();
+    world.baton_ok(&["up"]);
+    let wrong = world.baton(&["settings", "error_dsn", "errors.example"]);
+    assert!(wrong.code != 0 && wrong.err.contains("https://KEY@HOST/PROJECT"), "{wrong:?}");
+    let receiver = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = receiver.local_addr().expect("an address").port();
+    world.baton_ok(&["settings", "error_dsn", &format!("http://key@127.0.0.1:{port}/7")]);
+    let (mut stream, _) = receiver.accept().expect("somebody comes");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a timeout");
+    let (mut told, mut buffer) = (String::new(), [0; 4096]);
+    while !told.contains("errors of Baton are told here from now on") {
+        let n_read = stream.read(&mut buffer).expect("more comes");
+        assert!(n_read > 0, "{told}");
+        told.push_str(&String::from_utf8_lossy(&buffer[..n_read]));
+    }
+    assert!(told.starts_with("POST /api/7/envelope/ HTTP/1.1") && told.contains("sentry_key=key"), "{told}");
+    assert!(told.contains("\"environment\":\"coordinator\""), "{told}");
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").expect("it listens");
+    world.baton_ok(&["settings", "error_dsn", ""]);
+    assert_eq!(setting(&world, "error_dsn"), "");
 }

@@ -22,6 +22,7 @@ mod lost_state;
 mod memory;
 mod metrics;
 mod moved_port;
+mod network;
 mod page;
 mod profile;
 mod record;

@@ -30,15 +30,16 @@ fn main() -> ExitCode {
     let files = home.as_ref().map(|home| (home, "agent"));
     // Whoever has no log has been told by the coordinator, which writes to the same folder.
     let _ = logging::start(files, LIFECYCLES, Some(Stderr { from, has_time: false }));
-    match run(options) {
-        Ok(code) => code,
-        Err(error) => {
-            let hint = error.downcast_ref::<HomeError>().and_then(HomeError::hint);
-            let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-            tracing::error!("{error:#}{hint}");
-            ExitCode::FAILURE
-        }
-    }
+    logging::log_panics();
+    baton_errors::install(baton_errors::Process::Window);
+    let code = run(options).unwrap_or_else(|error| {
+        let hint = error.downcast_ref::<HomeError>().and_then(HomeError::hint);
+        let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        tracing::error!("{error:#}{hint}");
+        ExitCode::FAILURE
+    });
+    logging::flush();
+    code
 }
 
 fn run(options: Options) -> anyhow::Result<ExitCode> {

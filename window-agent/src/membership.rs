@@ -219,7 +219,7 @@ impl Membership {
 
     fn take_settings(&self, settings: &Settings) {
         self.window.take_settings(settings);
-        logging::change(&settings.log, settings.log_format);
+        logging::change(settings);
     }
 
     /// Tells the coordinator everything it needs to know, and opens the stream of its notices.

@@ -9,13 +9,15 @@
 //! | `lines` | one message a line, bounded |
 //! | `relay` | passes one message and its answers, whatever happens to the coordinator |
 //! | `stand` | where the client stands, by which its window is found |
-//! | `upstream` | proven connections to the coordinator |
+//! | [`pool`] | proven connections to the coordinator |
+//! | `upstream` | requests of one client on them |
 //! | `events` | messages out of a stream of events |
 //! | [`client`] | calls of Baton's own, one after another |
 
 pub mod client;
 mod events;
 mod lines;
+pub mod pool;
 mod relay;
 mod stand;
 mod upstream;

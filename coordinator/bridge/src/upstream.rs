@@ -1,11 +1,10 @@
-//! Proven connections to the coordinator, and requests on them.
+//! Requests of one client to the coordinator.
 
+use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use baton_link::connection::Connection;
-use baton_link::find::{self, FindError, FindOptions};
-use baton_proto::discovery::Role;
+use baton_link::find::FindError;
 use baton_proto::edge::{BOUND_HEADER, HEARD_HEADER, PORT_HEADER};
 use baton_proto::percent;
 use bytes::Bytes;
@@ -14,23 +13,24 @@ use http::{Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 
+use crate::pool::Pool;
 use crate::{Options, Stand};
-
-/// Idle connections that are kept.
-const IDLE_MAX: usize = 8;
-/// How often it is looked whether a coordinator that has not answered yet does anything at all.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Where messages go.
 pub(super) struct Upstream {
-    find: FindOptions,
+    pool: Pool,
     target: String,
     stand: Option<Stand>,
     /// What the edge said of our window, and wants to be told again.
     remembered: Mutex<HeaderMap>,
-    idle: Mutex<Vec<Connection>>,
-    /// One search at a time: the others find what it found.
-    search: tokio::sync::Mutex<()>,
+}
+
+impl Deref for Upstream {
+    type Target = Pool;
+
+    fn deref(&self) -> &Pool {
+        &self.pool
+    }
 }
 
 /// Why there is no answer.
@@ -56,12 +56,10 @@ impl Upstream {
         };
         let heard = (HeaderName::from_static(HEARD_HEADER), HeaderValue::from_static(""));
         Self {
-            find: options.find,
+            pool: Pool::new(options.find),
             target,
             stand: options.stand,
             remembered: Mutex::new(HeaderMap::from_iter([heard])),
-            idle: Mutex::default(),
-            search: tokio::sync::Mutex::default(),
         }
     }
 
@@ -99,7 +97,7 @@ impl Upstream {
     fn remember(&self, told: &HeaderMap) {
         let port = told.get(PORT_HEADER).and_then(|port| port.to_str().ok()?.parse().ok());
         if let Some(port) = port {
-            self.find.home.remember_port(port);
+            self.home().remember_port(port);
         }
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(heard) = told.get(HEARD_HEADER) {
@@ -108,71 +106,5 @@ impl Upstream {
         if let Some(bound) = told.get(BOUND_HEADER) {
             remembered.entry(HeaderName::from_static(BOUND_HEADER)).or_insert_with(|| bound.clone());
         }
-    }
-
-    /// Waits for what the coordinator is to say, which may take as long as a call takes; `None` when it was stopped or
-    /// hangs. The next request ends it then, and starts another.
-    pub(super) async fn unless_hung<T>(&self, said: impl Future<Output = T>) -> Option<T> {
-        let hung = async {
-            loop {
-                tokio::time::sleep(LOOK_EVERY).await;
-                if let Err(FindError::Hung { .. }) = find::find(&self.find.home).await {
-                    return;
-                }
-            }
-        };
-        tokio::select! {
-            biased;
-            said = said => Some(said),
-            () = hung => {
-                tracing::warn!("the coordinator is not responding");
-                self.forget();
-                None
-            }
-        }
-    }
-
-    /// A connection may be used again once its answer is complete.
-    pub(super) fn keep(&self, connection: Connection) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < IDLE_MAX && !connection.is_closed() {
-            idle.push(connection);
-        }
-    }
-
-    /// Forgets idle connections, for instance because their token is no longer good.
-    pub(super) fn forget(&self) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    async fn connection(&self, may_start: bool) -> Result<Connection, FindError> {
-        // The runtime looks at its sockets when a task yields: a coordinator that died before this call was made
-        // is noticed before anything is written to it, and the call is not lost.
-        for _ in 0..2 {
-            tokio::task::yield_now().await;
-        }
-        if let Some(connection) = self.idle_connection() {
-            return Ok(connection);
-        }
-        let searching = self.search.lock().await;
-        let mut connection = if may_start {
-            find::find_or_start(&self.find).await?
-        } else {
-            find::find(&self.find.home).await?
-        };
-        drop(searching);
-        let epoch = self.find.home.stored_state().client_epoch;
-        connection.set_role(Role::Client { epoch });
-        Ok(connection)
-    }
-
-    fn idle_connection(&self) -> Option<Connection> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(connection) = idle.pop() {
-            if !connection.is_closed() {
-                return Some(connection);
-            }
-        }
-        None
     }
 }

@@ -27,6 +27,9 @@ pub fn check(change: &SettingsChange) -> Result<(), (&'static str, String)> {
     if let Some(Err(why)) = change.log.as_deref().map(logging::check) {
         return Err(("log", format!("`log`: {why}")));
     }
+    if let Some(Err(why)) = change.error_dsn.as_deref().map(baton_errors::check) {
+        return Err(("error_dsn", format!("`error_dsn`: {why}")));
+    }
     let Some(toolsets) = &change.toolsets else { return Ok(()) };
     if toolsets.is_empty() || toolsets.len() > TOOLSETS.len() {
         let must = format!("`toolsets` must contain at least one of {}", TOOLSETS.join(", "));
@@ -52,6 +55,7 @@ pub fn expected(key: &str) -> &'static str {
         "toolsets" => "a comma-separated list",
         "log" => "a filter such as debug",
         "log_format" => "text, json",
+        "error_dsn" => "a DSN such as https://KEY@HOST/PROJECT, or nothing",
         _ => "true, false",
     }
 }

@@ -8,8 +8,10 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use baton_config::file::{Fault, beyond_defaults, edit, read, read_json, schema_text};
+pub use baton_config::file::schema_text;
+use baton_config::file::{Fault, beyond_defaults, edit, read, read_json};
 use baton_config::{ALIAS, NAME, SCHEMA_NAME};
+pub use baton_config::{expected, nearest};
 use baton_link::explain::Explanation;
 use baton_link::home::{Home, replace_file};
 use baton_proto::control::{Settings, SettingsChange};

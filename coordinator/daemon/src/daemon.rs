@@ -14,6 +14,7 @@ mod token;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -122,8 +123,9 @@ impl RunError {
 pub async fn run(
     options: Options,
     mut announce: impl FnMut(Handshake),
-    ending: CancellationToken,
+    ending: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
+    let mut ending = std::pin::pin!(ending);
     let home = &options.home;
     let (lock, inherited, socket) = match options.inheritance {
         Some(left) => {
@@ -140,7 +142,7 @@ pub async fn run(
     let before = state.current();
     let mut configuration = Configuration::new(home);
     let before = State { settings: configuration.begin(&before), ..before };
-    logging::change(&before.settings.log, before.settings.log_format);
+    logging::change(&before.settings);
     // Whoever remembers a port lost a coordinator; its starter may have been slower than the user's `baton down`.
     if before.stopped && options.fallback_port.is_some() {
         return Err(RunError::Stopped);
@@ -171,7 +173,7 @@ pub async fn run(
     let ((port, listeners), lease) = tokio::select! {
         bound = bind => bound.map_err(RunError::Bind)?,
         () = lock.lost() => return Ok(()),
-        () = ending.cancelled() => {
+        () = &mut ending => {
             singleton::withdraw_waiting(home);
             return Ok(());
         }
@@ -193,7 +195,7 @@ pub async fn run(
     announce(Handshake::Ready { port });
     daemon.hold_port();
     socket::sweep(home);
-    let why = daemon.run_until(&lock, &ending).await;
+    let why = daemon.run_until(&lock, ending).await;
     finish(daemon, why).await;
     Ok(())
 }
@@ -341,7 +343,7 @@ impl Daemon {
     }
 
     /// Runs until there is a reason to end.
-    async fn run_until(&mut self, lock: &Lock, ending: &CancellationToken) -> Why {
+    async fn run_until(&mut self, lock: &Lock, mut ending: Pin<&mut impl Future<Output = ()>>) -> Why {
         let mut generation = self.saved.borrow_and_update().generation;
         let mut lost = std::pin::pin!(lock.lost());
         let mut look = tokio::time::interval(LOOK_EVERY);
@@ -349,7 +351,7 @@ impl Daemon {
         loop {
             tokio::select! {
                 () = &mut lost => return Why::LockLost,
-                () = ending.cancelled() => return Why::Wished,
+                () = &mut ending => return Why::Wished,
                 _ = look.tick() => if lock.is_intact() {
                     if !self.home.holds(&self.secret) {
                         return Why::SecretLost;
@@ -415,7 +417,7 @@ impl Daemon {
     /// Logs as the newest settings say, and says of which generation they are.
     fn take_over_saved(&mut self) -> u64 {
         let saved = self.saved.borrow_and_update();
-        logging::change(&saved.settings.log, saved.settings.log_format);
+        logging::change(&saved.settings);
         saved.generation
     }
 

@@ -279,6 +279,33 @@ impl Guard {
     }
 }
 
+/// Says whether a request from another machine may go on, to the MCP edge, which is all that there is from afar. It came over
+/// TLS; `is_ours` knows the names that we are called by there, `client` is the present client token.
+pub fn check_remote<B>(
+    request: &Request<B>,
+    is_ours: impl FnOnce(&[u8]) -> bool,
+    client: &Token,
+) -> Result<(), Refusal> {
+    let headers = request.headers();
+    let host = only(headers, &header::HOST).ok_or(Refusal::Forbidden)?;
+    let target = request.uri().authority().map(|authority| authority.as_str().as_bytes());
+    if target.is_some_and(|target| target != host) || !is_ours(host) || is_from_a_page(headers) {
+        return Err(Refusal::Forbidden);
+    }
+    let path = request.uri().path();
+    if is_below(path, "/.well-known") {
+        return Err(Refusal::NotFound);
+    }
+    if !bearer(headers).is_some_and(|bearer| client.matches(bearer)) {
+        return Err(Refusal::Unauthorized);
+    }
+    if !is_below(path, "/mcp") {
+        return Err(Refusal::NotFound);
+    }
+    let has_body = !matches!(*request.method(), Method::GET | Method::DELETE | Method::OPTIONS);
+    if has_body && !is_json(headers) { Err(Refusal::NotJson) } else { Ok(()) }
+}
+
 /// True when `path` is `prefix` or lies below it.
 fn is_below(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

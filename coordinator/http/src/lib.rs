@@ -55,7 +55,7 @@ use passes::Passes;
 pub const END_GRACE: Duration = Duration::from_secs(2);
 
 /// Largest request body of `/mcp`.
-const MCP_BODY_MAX: usize = 16 * 1024 * 1024;
+pub const MCP_BODY_MAX: usize = 16 * 1024 * 1024;
 /// Largest request body of `/v1`: registrations and settings are small.
 const CONTROL_BODY_MAX: usize = 1024 * 1024;
 

@@ -15,7 +15,7 @@ use crate::guard::Refusal;
 
 /// A refusal of the guard: the same bytes for everybody. Its connection ends, so that only those who know a
 /// token hold connections.
-pub(crate) fn refused(refusal: Refusal) -> Response<Body> {
+pub fn refused(refusal: Refusal) -> Response<Body> {
     let (status, text) = match refusal {
         Refusal::Closed => return closed(),
         Refusal::Forbidden => (StatusCode::FORBIDDEN, "forbidden\n"),
@@ -68,7 +68,7 @@ pub(crate) fn farewell(why: Farewell) -> String {
 }
 
 /// A body that could not be had; the connection cannot be used further.
-pub(crate) fn body_error(error: &BodyError) -> Response<Body> {
+pub fn body_error(error: &BodyError) -> Response<Body> {
     let status = match error {
         BodyError::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
         BodyError::Late => StatusCode::REQUEST_TIMEOUT,

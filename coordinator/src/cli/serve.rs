@@ -1,6 +1,8 @@
 //! `baton serve`: run the coordinator, in the foreground or for whoever needed one.
 
 use std::fs::OpenOptions;
+use std::future::poll_fn;
+use std::task::Poll;
 
 use baton_daemon::daemon::{self, Options, RunError};
 use baton_daemon::succession;
@@ -8,9 +10,9 @@ use baton_link::home::Home;
 use baton_link::spawn::{PORT_ALIAS, port_of_env};
 use baton_proto::start::{EXIT_ALREADY_RUNNING, Handshake};
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::network::{self, NetworkOptions};
 use super::outcome::{Done, Failed, exit};
 use super::output;
 use super::reach::{parse_port, url};
@@ -21,6 +23,10 @@ use crate::logging;
 const DESCRIPTORS: u64 = 8_192;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+With --listen this process stands before the coordinator: it starts one if needed, and survives its end and its replacement.
+It refuses anyone who comes from no network of --allow, speaks no TLS, calls it by a name that is not in the certificate,
+or does not show the client token; nothing but /mcp is there. A certificate that is renewed is used within seconds.")]
 pub(crate) struct Serve {
     /// Port to listen on (0 for any free port); remembered for later starts
     #[arg(long, env = "BATON_PORT", value_parser = parse_port)]
@@ -34,6 +40,8 @@ pub(crate) struct Serve {
     /// Follow the coordinator that started this one, on the lock and the listeners it hands over
     #[arg(long, hide = true, requires = "detached")]
     inherit: bool,
+    #[command(flatten)]
+    network: NetworkOptions,
 }
 
 /// The port by the name that another tool gives it.
@@ -43,13 +51,17 @@ fn port_of_alias() -> Result<Option<u16>, Failed> {
     port.map(Some).map_err(|why| Failed::new(exit::USAGE, format!("{PORT_ALIAS} is '{text}': {why}")))
 }
 
-pub(super) async fn run(serve: Serve) -> Done {
+pub(super) async fn run(mut serve: Serve) -> Done {
     if serve.detached {
         // It fails only for a leader of a process group, who has left the terminal already.
         let _ = rustix::process::setsid();
     }
     // Whatever is created from here on is for this user alone.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    if let Some(wanted) = std::mem::take(&mut serve.network).wanted() {
+        raise_descriptor_limit();
+        return network::run(wanted, serve.port, ending_signal()).await;
+    }
     let home = match Home::from_env() {
         Ok(home) => home,
         Err(error) => return Err(fail(&serve, error.into())),
@@ -131,20 +143,18 @@ fn tell(handshake: &Handshake) {
     }
 }
 
-/// Cancelled by SIGTERM, SIGINT, or the end of the terminal.
-fn ending_signal() -> CancellationToken {
-    let token = CancellationToken::new();
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+/// Ends with SIGTERM, SIGINT, or the end of the terminal, from now on.
+fn ending_signal() -> impl Future<Output = ()> {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+    let mut signals: Vec<Signal> = Vec::new();
+    for kind in kinds {
         match signal(kind) {
-            Ok(mut stream) => {
-                let token = token.clone();
-                tokio::spawn(async move {
-                    stream.recv().await;
-                    token.cancel();
-                });
-            }
+            Ok(signal) => signals.push(signal),
             Err(error) => tracing::warn!("cannot listen for signals: {error}"),
         }
     }
-    token
+    poll_fn(move |cx| {
+        let is_there = signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
+        if is_there { Poll::Ready(()) } else { Poll::Pending }
+    })
 }

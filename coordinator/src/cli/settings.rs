@@ -1,8 +1,6 @@
 //! `baton port`, `baton token`, `baton settings`.
 
-use baton_config::file::schema_text;
-use baton_config::{expected, nearest};
-use baton_daemon::configuration::Configuration;
+use baton_daemon::configuration::{Configuration, expected, nearest, schema_text};
 use baton_daemon::state::State;
 use baton_link::connection::CallError;
 use baton_link::find::{FindError, find};
@@ -37,7 +35,7 @@ pub(crate) struct TokenOptions {
 #[derive(Debug, Args)]
 pub(crate) struct SettingsOptions {
     /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, redact, allow_protected,
-    /// session_idle_s, session_memory_mb, session_processes, server_memory_mb, log, or log_format
+    /// session_idle_s, session_memory_mb, session_processes, server_memory_mb, log, log_format, or error_dsn
     key: Option<String>,
     /// Print the path of the file that holds the settings
     #[arg(long, conflicts_with = "key")]

@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("baton-jsonc", &[]),
     ("baton-sock-diag", &[]),
     ("baton-profile", &["baton-link", "baton-proto"]),
+    ("baton-errors", &["baton-link", "baton-proto"]),
     ("baton-link", &["baton-proto", "baton-sock-diag"]),
     ("baton-mcp", &["baton-proto"]),
     ("baton-election", &["baton-proto"]),
@@ -17,8 +18,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("baton-bridge", &["baton-link", "baton-mcp", "baton-proto"]),
     ("baton-http", &["baton-election", "baton-link", "baton-mcp", "baton-proto"]),
     ("baton-edge", &["baton-election", "baton-http", "baton-link", "baton-mcp", "baton-proto"]),
+    ("baton-gateway", &["baton-bridge", "baton-http", "baton-link", "baton-proto"]),
     ("baton-page", &["baton-election", "baton-http", "baton-link", "baton-proto"]),
-    ("baton-config", &["baton-link", "baton-proto"]),
+    ("baton-config", &["baton-errors", "baton-link", "baton-proto"]),
     (
         "baton-control",
         &[
@@ -49,8 +51,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "baton-bridge",
             "baton-client-files",
-            "baton-config",
             "baton-daemon",
+            "baton-errors",
+            "baton-gateway",
             "baton-link",
             "baton-proto",
             "baton-show",
@@ -76,6 +79,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "baton-agent-debug",
             "baton-agent-mcp",
             "baton-agent-tools",
+            "baton-errors",
             "baton-link",
             "baton-proto",
         ],

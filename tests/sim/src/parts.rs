@@ -53,7 +53,7 @@ pub(crate) async fn coordinator(
         }
         let _ = say(handshake);
     };
-    if let Err(error) = Box::pin(daemon::run(options, announce, CancellationToken::new())).await {
+    if let Err(error) = Box::pin(daemon::run(options, announce, std::future::pending())).await {
         let _ = say(match error {
             RunError::AlreadyRunning => Handshake::AlreadyRunning,
             error => Handshake::Error { message: error.to_string(), hint: error.hint() },
