@@ -6,6 +6,12 @@
 //!
 //! Whatever a peer sends may end up in a field of an event. [`OneLine`] takes care that it forges no line of its own
 //! and does nothing to a terminal.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`lines`] | what lines say, and which are wanted |
+
+pub mod lines;
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
@@ -93,6 +99,16 @@ impl LogFolder {
     /// Opens one of the files to read it.
     pub fn read(&self, name: &str) -> io::Result<File> {
         self.open_file(name, OFlags::RDONLY)
+    }
+
+    /// What tells one state of the files of these kinds from the next: the newest of each, and its length.
+    pub fn stamp(&self, kinds: &[&str]) -> String {
+        let newest = |kind: &&str| {
+            let name = self.names(kind).ok()?.pop()?;
+            let len = self.stat(&name).map_or(0, |stat| size_of(&stat));
+            Some(format!("{name}-{len}"))
+        };
+        kinds.iter().filter_map(newest).collect::<Vec<_>>().join("_")
     }
 
     fn append(&self, name: &str) -> io::Result<File> {

@@ -5,10 +5,11 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use baton_tests::process::await_some;
 use baton_tests::raw::{Answer, Request};
 use baton_tests::user::{OWNER, STRANGER};
 use baton_tests::world::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -138,6 +139,25 @@ fn the_page_tells_who_is_live_and_why_and_does_what_a_person_wants() {
     assert_eq!((gone.status, gone.body.contains("not registered")), (409, true), "{gone:?}");
     let older = browser.send(&browser.get("/calls"));
     assert!(older.body.contains("get_breakpoints") && older.status == 200, "{older:?}");
+    told_of_the_log(&browser);
+}
+
+/// What the page shows of the log: lines of a level, about a call, and nothing when there is nothing new.
+fn told_of_the_log(browser: &Browser) {
+    let look = |query: &str| browser.send(&browser.get(&format!("/logs?{query}")));
+    let lines = |query: &str| -> Value { serde_json::from_str(&look(query).body).expect("it is JSON") };
+    let all = lines("level=info");
+    let ready = all["lines"].as_array().expect("a list").iter();
+    let mut ready = ready
+        .filter(|line| line["text"].as_str().is_some_and(|text| text.contains("the coordinator is ready")));
+    assert!(ready.next().is_some_and(|line| line["kind"] == "baton" && line["level"] == "INFO"), "{all}");
+    assert_eq!(lines("level=error")["lines"], json!([]));
+    assert_eq!(lines("level=info&call=no-such-call")["lines"], json!([]));
+    let is_settled = || {
+        let stamp = lines("level=info")["stamp"].as_str().expect("a stamp").to_owned();
+        Some(()).filter(|()| look(&format!("level=info&stamp={stamp}")).status == 204)
+    };
+    await_some(PATIENCE, is_settled).expect("with the same logs there is nothing to draw");
 }
 
 #[test]
@@ -189,7 +209,7 @@ fn t26_no_page_but_ours_reads_or_does_anything() {
     world.window("shop");
     world.await_live("shop");
     let browser = Browser::open(&world);
-    for path in ["/", "/events", "/calls", "/page.js", "/icon.svg"] {
+    for path in ["/", "/events", "/calls", "/logs", "/page.js", "/icon.svg"] {
         let bare = get(world.port(), &browser.host, path).send(world.port());
         assert_eq!(
             (bare.status, bare.body.contains("shop")),

@@ -141,6 +141,28 @@ test('what a client debugs is shown with its breakpoints and its adapter', async
     await until('session and adapter are shown', async () => /^main\.py.* main\.py:2$/.test((await held())[0]) && (await held())[1] === 'debugpy', 10_000, held);
 });
 
+const logLines = async (shown = page) => (await rows('logs', shown)).map((cells) => cells[3]);
+
+test('the log is shown when it is opened, by level, and about one call', async () => {
+    assert.equal((await rows('logs')).length, 0, 'nothing is asked for before');
+    await page.locator('#logs-part summary').click();
+    await until('the log is there', async () => (await logLines()).some((line) => line.includes('the coordinator is ready')), 10_000, logLines);
+    await page.locator('#level').selectOption('error');
+    await until('nothing is that bad', async () => (await logLines()).length === 0 && await page.locator('#no-logs').isVisible(), 10_000, logLines);
+    await page.locator('#level').selectOption('info');
+    await until('the log is there again', async () => (await logLines()).length > 1, 10_000, logLines);
+    const launch = page.locator('#calls tr').first().locator('button');
+    const id = await launch.innerText();
+    await launch.click();
+    const isOfCall = (lines) => lines.length > 0 && lines.every((line) => line.includes(`call=${id}`));
+    await until('only lines of the call are there', async () => isOfCall(await logLines()), 10_000, logLines);
+    await page.locator('#logs-call').click();
+    await until('all lines are there again', async () => (await logLines()).some((line) => line.includes('the coordinator is ready')), 10_000, logLines);
+    await page.locator('#logs-filter').fill('COORDINATOR is ready');
+    await until('one line fits', async () => (await logLines()).length === 1, 10_000, logLines);
+    await page.locator('#logs-part summary').click();
+});
+
 test('a person makes another window live by keyboard alone, and stops it by mouse', async () => {
     await page.locator('#windows').getByRole('button', { name: 'Make live: weather' }).focus();
     await page.keyboard.press('Enter');
@@ -179,12 +201,14 @@ for (const [colorScheme, locale, summary] of [['light', 'en-US', 'shop is live']
             assert.equal(exceptionDetails, undefined, JSON.stringify(exceptionDetails));
             return result.value;
         };
-        await run(fs.readFileSync(AXE, 'utf8'));
-        const found = await run('axe.run().then(({ violations }) => violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`))');
-        assert.deepEqual(found, []);
         if (PICTURES && locale === 'en-US') {
             await shown.screenshot({ path: path.join(PICTURES, `page-${colorScheme}.png`) });
         }
+        await shown.locator('#logs-part summary').click();
+        await until('the log is there', async () => (await logLines(shown)).length > 0);
+        await run(fs.readFileSync(AXE, 'utf8'));
+        const found = await run('axe.run().then(({ violations }) => violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`))');
+        assert.deepEqual(found, []);
         assert.deepEqual(shown.complaints, []);
         await shown.context().close();
     });

@@ -27,7 +27,7 @@ use baton_http::passes::Passes;
 use baton_link::explain::Explanation;
 use baton_link::home::{Home, HomeError, random_hex};
 use baton_link::{logging, socket};
-use baton_page::Page;
+use baton_page::{Page, Seen};
 use baton_proto::discovery::Secret;
 use baton_proto::ids::InstanceId;
 use baton_proto::start::Handshake;
@@ -284,7 +284,11 @@ impl Daemon {
             keeper.clone(),
             passes.clone(),
             ports_reader.clone(),
-            (watchers.journal.clone(), watchers.holdings.clone()),
+            Seen {
+                journal: watchers.journal.clone(),
+                holdings: watchers.holdings.clone(),
+                logs: Some(home.logs_path()),
+            },
             ending_streams.clone(),
         );
         let control = ControlState::new(

@@ -24,6 +24,8 @@ const ENGLISH = {
   lost: 'The coordinator is not responding. This page tries again.',
   over: 'This page is closed: the coordinator was restarted, or the page is too old. Run `baton open` for a new one.',
   failed: '{0}: {1}',
+  logs: 'Logs', level: 'Level', process: 'Of', line: 'Line', noLogs: 'No lines.', baton: 'coordinator', agent: 'window',
+  logsOf: 'Call {0}: show all lines', showLogs: 'Show what is logged about call {0}',
 };
 const CHINESE = {
   windows: '窗口', story: '发生了什么', calls: '工具调用', clients: 'AI 客户端',
@@ -48,6 +50,8 @@ const CHINESE = {
   lost: '协调器没有响应。此页面会重试。',
   over: '此页面已关闭：协调器已重启，或页面过旧。请运行 `baton open` 打开新页面。',
   failed: '{0}：{1}',
+  logs: '日志', level: '级别', process: '来源', line: '内容', noLogs: '没有日志行。', baton: '协调器', agent: '窗口',
+  logsOf: '调用 {0}：显示所有行', showLogs: '显示关于调用 {0} 的日志',
 };
 /** What the coordinator says of its reasons; `(.*)` is the name of a window. */
 const REASONS = [
@@ -135,6 +139,16 @@ function draw(parent, items, keyOf, render) {
   }
 }
 
+/** The same may happen twice in a moment: its turn tells one from the next. */
+function inTurn(items) {
+  const seen = new Map();
+  return items.map((item) => {
+    const text = JSON.stringify(item);
+    seen.set(text, (seen.get(text) ?? 0) + 1);
+    return { ...item, turn: seen.get(text) };
+  });
+}
+
 // Windows
 
 const names = new Map();
@@ -213,14 +227,7 @@ function onOverview(overview) {
   document.title = live ? `${live.name} - Baton` : 'Baton';
   $('about').textContent = `${say('about', overview.version, overview.pid, day.format(overview.since_ms))} - ${overview.url}`;
   draw($('windows'), overview.windows, ({ id }) => id, windowRow);
-  // The same may happen twice in a millisecond: its place in the story tells them apart.
-  const seen = new Map();
-  const story = overview.story.map((happening) => {
-    const text = JSON.stringify(happening);
-    seen.set(text, (seen.get(text) ?? 0) + 1);
-    return { ...happening, turn: seen.get(text) };
-  });
-  draw($('story'), story.reverse(), (happening) => JSON.stringify(happening), storyRow);
+  draw($('story'), inTurn(overview.story).reverse(), (happening) => JSON.stringify(happening), storyRow);
   draw($('clients'), overview.clients, ({ name }) => name, clientRow);
   $('no-windows').hidden = overview.windows.length > 0;
   $('no-clients').hidden = overview.clients.length > 0;
@@ -251,7 +258,13 @@ function callRow(call) {
   return make('tr', {},
     make('td', {}, time(call.at_ms)), make('td', { class: 'mono' }, call.tool), make('td', {}, call.name ?? ''),
     make('td', {}, call.client), make('td', { class: 'number' }, isDone ? `${number.format(state.ms)} ms` : ''),
-    make('td', {}, outcome(state)), make('td', { class: 'number' }, tokens), make('td', { class: 'soft mono' }, call.id));
+    make('td', {}, outcome(state)), make('td', { class: 'number' }, tokens), make('td', { class: 'soft mono' }, idButton(call.id)));
+}
+
+function idButton(id) {
+  const element = make('button', { type: 'button', class: 'plain', 'data-verb': 'logs', title: say('showLogs', id) }, id);
+  element.addEventListener('click', () => showLogsOf(id));
+  return element;
 }
 
 function onCalls(changed) {
@@ -300,6 +313,63 @@ async function older() {
   }
 }
 
+// Logs
+
+const LOOK_EVERY_MS = 2000;
+let logs = { stamp: '', lines: [] };
+let wantedCall = '';
+let looking;
+
+function logRow({ at, kind, level, text }) {
+  const isBad = level === 'ERROR' || level === 'WARN';
+  return make('tr', {},
+    make('td', {}, time(Date.parse(at))), make('td', { class: isBad ? 'bad' : '' }, level),
+    make('td', {}, say(kind)), make('td', { class: 'mono path' }, text));
+}
+
+function drawLogs() {
+  const wanted = $('logs-filter').value.trim().toLowerCase();
+  const lines = logs.lines.filter(({ text }) => text.toLowerCase().includes(wanted));
+  draw($('logs'), inTurn(lines).reverse(), (line) => JSON.stringify(line), logRow);
+  $('no-logs').hidden = lines.length > 0;
+}
+
+/** Asks for the lines as long as a person can see them. */
+async function lookAtLogs() {
+  clearTimeout(looking);
+  if (!$('logs-part').open) {
+    return;
+  }
+  looking = setTimeout(lookAtLogs, LOOK_EVERY_MS);
+  if (document.hidden) {
+    return;
+  }
+  const query = new URLSearchParams({ level: $('level').value, call: wantedCall, stamp: logs.stamp });
+  const answer = await fetch(`/logs?${query}`).catch(() => undefined);
+  if (answer?.status === 401) {
+    close();
+  } else if (answer?.status === 200) {
+    logs = await answer.json();
+    drawLogs();
+  }
+}
+
+/** All that is logged at the level, or what is about one call. */
+function showLogsOf(call) {
+  wantedCall = call;
+  $('logs-call').hidden = call === '';
+  $('logs-call').textContent = say('logsOf', call);
+  logs.stamp = '';
+  if ($('logs-part').open) {
+    lookAtLogs();
+  } else {
+    $('logs-part').open = true;
+  }
+  if (call !== '') {
+    $('logs-part').scrollIntoView();
+  }
+}
+
 // The connection
 
 function trouble(text) {
@@ -311,6 +381,7 @@ let stream;
 
 function close() {
   stream.close();
+  clearTimeout(looking);
   trouble(TEXTS.over);
   document.querySelectorAll('button').forEach((one) => { one.disabled = true; });
 }
@@ -340,6 +411,10 @@ document.documentElement.lang = isChinese ? 'zh-CN' : 'en';
 document.querySelectorAll('[data-text]').forEach((element) => { element.textContent = TEXTS[element.dataset.text]; });
 $('filter').addEventListener('input', drawCalls);
 $('older').addEventListener('click', older);
+$('logs-part').addEventListener('toggle', lookAtLogs);
+$('logs-filter').addEventListener('input', drawLogs);
+$('level').addEventListener('change', () => showLogsOf(wantedCall));
+$('logs-call').addEventListener('click', () => showLogsOf(''));
 $('pause').addEventListener('click', () => {
   isPaused = !isPaused;
   $('pause').setAttribute('aria-pressed', String(isPaused));

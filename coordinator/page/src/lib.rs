@@ -14,13 +14,16 @@
 //! | `story` | what happened to the windows |
 //! | `overview` | all that there is to see, at one moment |
 //! | `events` | the stream of an open page |
+//! | `logs` | lines of the log |
 
 mod events;
 pub mod holdings;
 pub mod journal;
+mod logs;
 mod overview;
 mod story;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::SystemTime;
@@ -64,6 +67,17 @@ const FORM: &str = "BATON_FORM";
 #[derive(Clone, Debug)]
 pub struct Page(Arc<Shared>);
 
+/// What a page shows beside the windows.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The calls.
+    pub journal: Arc<Journal>,
+    /// What windows hold.
+    pub holdings: Holdings,
+    /// The folder of the log files.
+    pub logs: Option<PathBuf>,
+}
+
 #[derive(Debug)]
 struct Shared {
     keeper: Keeper,
@@ -72,6 +86,7 @@ struct Shared {
     ports: watch::Receiver<Vec<u16>>,
     journal: Arc<Journal>,
     holdings: Holdings,
+    logs: Option<PathBuf>,
     story: watch::Receiver<Arc<Story>>,
     since: SystemTime,
     /// Streams that are open.
@@ -80,19 +95,31 @@ struct Shared {
 }
 
 impl Page {
-    /// A page of the windows of `keeper`, what they hold, and the calls of `journal`, on the runtime it is called in. Its
-    /// streams end with `closing`.
+    /// A page of the windows of `keeper` and what was `seen` of them, on the runtime it is called in. Its streams end with
+    /// `closing`.
     pub fn new(
         keeper: Keeper,
         passes: Passes,
         ports: watch::Receiver<Vec<u16>>,
-        (journal, holdings): (Arc<Journal>, Holdings),
+        seen: Seen,
         closing: CancellationToken,
     ) -> Self {
         let story = story::follow(keeper.watch(), closing.clone());
         let since = SystemTime::now();
         let n_streams = Arc::default();
-        Self(Arc::new(Shared { keeper, passes, ports, journal, holdings, story, since, n_streams, closing }))
+        let Seen { journal, holdings, logs } = seen;
+        Self(Arc::new(Shared {
+            keeper,
+            passes,
+            ports,
+            journal,
+            holdings,
+            logs,
+            story,
+            since,
+            n_streams,
+            closing,
+        }))
     }
 
     /// An address of the page that a browser on this machine can open once.
@@ -139,6 +166,10 @@ impl Page {
                 Stream::open(self).map_or_else(too_many, |stream| respond::events(Body::stream(stream.run())))
             }
             "/calls" => self.older(query.and_then(|query| query.strip_prefix("before=")?.parse().ok())),
+            "/logs" => match logs::lines(self.0.logs.clone(), query.unwrap_or_default()).await {
+                Some(lines) => json(StatusCode::OK, &lines),
+                None => respond::empty(StatusCode::NO_CONTENT),
+            },
             "/" => {
                 let epoch = self.0.keeper.roster().client_epoch;
                 let mut cookies = baton_http::guard::cookies(&parts.headers);

@@ -1,7 +1,6 @@
 //! `baton logs`: the last lines of the coordinator or of the windows, what is asked for of all files that are kept, or all
 //! that is written from now on.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
@@ -9,10 +8,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use baton_link::home::Home;
-use baton_link::logs::{AUDIT, LogFolder};
-use clap::{Args, ValueEnum};
+use baton_link::logs::LogFolder;
+use baton_link::logs::lines::{Field, Filter, Head};
+use clap::Args;
 use jiff::Timestamp;
-use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::outcome::{Done, Failed, exit};
@@ -39,8 +38,8 @@ pub(crate) struct LogsOptions {
     #[arg(long, conflicts_with_all = ["agents", "follow"])]
     pid: Option<u32>,
     /// Show lines of this level and worse ones
-    #[arg(long, value_name = "LEVEL")]
-    level: Option<Level>,
+    #[arg(long, value_name = "LEVEL", value_parser = LEVELS)]
+    level: Option<String>,
     /// Show lines of the last 90s, 30m, 2h, or 1d
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Timestamp>,
@@ -50,16 +49,6 @@ pub(crate) struct LogsOptions {
     /// Number of lines to print, from the end
     #[arg(long, short = 'n', default_value_t = 200)]
     lines: usize,
-}
-
-/// How bad a line is; the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-enum Level {
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
 }
 
 /// The moment before which lines are too old.
@@ -77,115 +66,24 @@ pub(super) fn since(text: &str) -> Result<Timestamp, String> {
     Timestamp::now().checked_sub(Duration::from_secs(ago)).map_err(|_| wrong())
 }
 
-/// What a line says before anything that somebody else has said.
-#[derive(Debug, Default, Deserialize)]
-struct Head<'a> {
-    #[serde(borrow, rename = "timestamp")]
-    time: Cow<'a, str>,
-    pid: Option<u32>,
-    #[serde(borrow)]
-    level: Cow<'a, str>,
-    /// Of a line of text only when no span stands before it.
-    #[serde(borrow)]
-    target: Cow<'a, str>,
-}
+/// Levels, the worst first.
+const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
-impl<'a> Head<'a> {
-    /// Of either form; empty for what is none of our lines.
-    fn of(line: &'a str) -> Self {
-        if line.starts_with('{') {
-            return serde_json::from_str(line).unwrap_or_default();
-        }
-        let mut words = line.split_ascii_whitespace();
-        let time = words.next().unwrap_or_default();
-        let mut level = words.next().unwrap_or_default();
-        // Lines of earlier versions name no process.
-        let pid = level.parse().ok();
-        if pid.is_some() {
-            level = words.next().unwrap_or_default();
-        }
-        let target = words.next().and_then(|word| word.strip_suffix(':')).unwrap_or_default();
-        Self { time: time.into(), pid, level: level.into(), target: target.into() }
-    }
-
-    fn level(&self) -> Option<Level> {
-        Level::from_str(&self.level, true).ok()
+fn filter_of(options: &LogsOptions) -> Filter {
+    let window = options.window.as_deref().map(|window| Field::new("window", window, false));
+    let call = options.call.as_deref().map(|call| Field::new("call", call, true));
+    Filter {
+        is_audit: options.audit,
+        fields: window.into_iter().chain(call).collect(),
+        pid: options.pid,
+        level: options.level.as_deref().and_then(|level| level.parse().ok()),
+        since: options.since.map(|since| since.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()),
     }
 }
 
-/// A field as lines have it, in either form.
-#[derive(Debug)]
-struct Field {
-    forms: [String; 2],
-    /// Otherwise it may begin so.
-    is_whole: bool,
-}
-
-impl Field {
-    fn new(name: &str, value: &str, is_whole: bool) -> Self {
-        Self { forms: [format!("{name}={value}"), format!("\"{name}\":\"{value}")], is_whole }
-    }
-
-    fn is_in(&self, line: &str) -> bool {
-        let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '-');
-        self.forms.iter().any(|form| {
-            line.match_indices(form).any(|(at, _)| !self.is_whole || ends(&line[at + form.len()..]))
-        })
-    }
-}
-
-/// Which lines are shown.
-#[derive(Debug, Default)]
-struct Filter {
-    is_audit: bool,
-    /// What a line about the window, and about the call, holds.
-    fields: Vec<Field>,
-    pid: Option<u32>,
-    level: Option<Level>,
-    /// The time with which the first line that is shown may begin.
-    since: Option<Timestamp>,
-}
-
-impl Filter {
-    fn of(options: &LogsOptions) -> Self {
-        Self {
-            is_audit: options.audit,
-            fields: [
-                options.window.as_deref().map(|window| Field::new("window", window, false)),
-                options.call.as_deref().map(|call| Field::new("call", call, true)),
-            ]
-            .into_iter()
-            .flatten()
-            .collect(),
-            pid: options.pid,
-            level: options.level,
-            since: options.since,
-        }
-    }
-
-    /// Whether every line is shown.
-    fn is_open(&self) -> bool {
-        let is_about_all = self.fields.is_empty() && self.pid.is_none();
-        !self.is_audit && is_about_all && self.level.is_none() && self.since.is_none()
-    }
-
-    fn shows(&self, line: &str) -> bool {
-        if self.is_open() {
-            return true;
-        }
-        let head = Head::of(line);
-        let is_since = |since| head.time.parse::<Timestamp>().is_ok_and(|time| time >= since);
-        (!self.is_audit || head.target == AUDIT)
-            && (self.pid.is_none() || head.pid == self.pid)
-            && self.since.is_none_or(is_since)
-            && (self.level.is_none() || head.level().is_some_and(|level| Some(level) <= self.level))
-            && self.fields.iter().all(|field| field.is_in(line))
-    }
-
-    fn shown(&self, text: &[u8]) -> Vec<u8> {
-        let lines = text.split_inclusive(|byte| *byte == b'\n');
-        lines.filter(|line| self.shows(&String::from_utf8_lossy(line))).flatten().copied().collect()
-    }
+fn shown(filter: &Filter, text: &[u8]) -> Vec<u8> {
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    lines.filter(|line| filter.wants(&String::from_utf8_lossy(line))).flatten().copied().collect()
 }
 
 pub(super) async fn run(options: LogsOptions) -> Done {
@@ -199,7 +97,7 @@ pub(super) async fn run(options: LogsOptions) -> Done {
         }
         Err(error) => return Err(failed(format!("cannot read {}: {error}", path.display()))),
     };
-    let filter = Filter::of(&options);
+    let filter = filter_of(&options);
     let kind = if options.agents { "agent" } else { "baton" };
     if !options.follow && !filter.is_open() {
         let is_of_both = filter.is_audit || filter.pid.is_some() || !filter.fields.is_empty();
@@ -231,7 +129,7 @@ async fn follow(folder: &LogFolder, kind: &str, filter: &Filter, opened: (String
             file.rewind().map_err(failed)?;
         }
         file.read_to_end(&mut text).map_err(failed)?;
-        output::raw(&filter.shown(&text));
+        output::raw(&shown(filter, &text));
         if let Some(next) = next.filter(|_| text.is_empty()) {
             (name, file) = next;
         }
@@ -262,7 +160,7 @@ fn search(folder: &LogFolder, kinds: &[&str], filter: &Filter, n_lines: usize) -
             let mut file = BufReader::new(file);
             let mut line = Vec::new();
             while file.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
-                if filter.shows(&String::from_utf8_lossy(&line)) {
+                if filter.wants(&String::from_utf8_lossy(&line)) {
                     last.push_back(line.clone());
                 }
                 if last.len() > n_lines {
@@ -304,9 +202,9 @@ fn tail(
     newest: Vec<u8>,
     n_lines: usize,
 ) -> Result<Vec<u8>, Failed> {
-    let mut shown = filter.shown(&newest);
+    let mut told = shown(filter, &newest);
     for name in names(folder, kind).iter().rev().skip(1) {
-        if shown.iter().filter(|byte| **byte == b'\n').count() >= n_lines {
+        if told.iter().filter(|byte| **byte == b'\n').count() >= n_lines {
             break;
         }
         let cannot = |error: io::Error| Failed::new(exit::FAILED, format!("cannot read {name}: {error}"));
@@ -314,9 +212,9 @@ fn tail(
         if let Some(mut file) = unless_gone(folder.read(name)).map_err(cannot)? {
             file.read_to_end(&mut text).map_err(cannot)?;
         }
-        shown.splice(0..0, filter.shown(&text));
+        told.splice(0..0, shown(filter, &text));
     }
-    Ok(shown)
+    Ok(told)
 }
 
 fn last_lines(text: &[u8], n_lines: usize) -> &[u8] {
@@ -331,55 +229,7 @@ fn last_lines(text: &[u8], n_lines: usize) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn audit_lines_are_known_by_the_place_of_their_target() {
-        let is_audit = |line: &str| Head::of(line).target == AUDIT;
-        assert!(is_audit("2026-11-22T10:00:00Z 7  INFO baton_audit: tool=x\n"));
-        assert!(is_audit("2026-11-22T10:00:00Z  INFO baton_audit: of an earlier version\n"));
-        assert!(!is_audit("2026-11-22T10:00:00Z 7  INFO member{window=w}: baton_audit: forged\n"));
-        assert!(!is_audit("2026-11-22T10:00:00Z 7  INFO baton: baton_audit: forged\n"));
-        assert!(!is_audit("baton_audit:\n"));
-        let json = |target: &str, message: &str| {
-            json!({ "pid": 7, "timestamp": "t", "level": "INFO", "fields": { "message": message }, "target": target })
-                .to_string()
-        };
-        assert!(is_audit(&json(AUDIT, "")));
-        assert!(!is_audit(&json("baton", "\"target\":\"baton_audit\"")));
-    }
-
-    #[test]
-    fn lines_are_chosen_by_time_level_and_window() {
-        let lines = [
-            "2026-11-26T10:00:00.000000Z 7  INFO member{window=shop-1}: baton_link: a",
-            "2026-11-26T10:00:01.000000Z ERROR member{window=weather-2}: baton_link: b",
-            "2026-11-26T10:00:02.000000Z 8  WARN baton_daemon: c window=shop-1 call=3-10",
-            r#"{"pid":7,"timestamp":"2026-11-26T10:00:03Z","level":"DEBUG","fields":{"message":": d"},"target":"x","spans":[{"call":"3-1","window":"shop-1"}]}"#,
-            "no line of ours",
-        ];
-        let shown = |filter: Filter| {
-            let letters =
-                lines.iter().filter(|line| filter.shows(line)).map(|line| line.split(": ").last().unwrap());
-            letters.map(|rest| rest.split([' ', '"']).next().unwrap()).collect::<String>()
-        };
-        let field = |name: &str, value: &str, is_whole: bool| {
-            shown(Filter { fields: vec![Field::new(name, value, is_whole)], ..Filter::default() })
-        };
-        assert_eq!(field("window", "shop", false), "acd");
-        assert_eq!(
-            (field("call", "3-1", true), field("call", "3-10", true)),
-            ("d".to_owned(), "c".to_owned())
-        );
-        assert_eq!(shown(Filter { pid: Some(7), ..Filter::default() }), "ad");
-        assert_eq!(shown(Filter { level: Some(Level::Warn), ..Filter::default() }), "bc");
-        assert_eq!(shown(Filter { level: Some(Level::Info), ..Filter::default() }), "abc");
-        let since = Some("2026-11-26T10:00:01.000000Z".parse().unwrap());
-        assert_eq!(shown(Filter { since, ..Filter::default() }), "bcd");
-        assert!(Filter::default().is_open() && Filter::default().shows("no line of ours"));
-    }
 
     #[test]
     fn a_time_is_a_number_and_a_unit() {
