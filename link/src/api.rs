@@ -8,7 +8,7 @@ use std::path::Path;
 use baton_proto::control::{
     Done, Heartbeat, Leave, Outcome, PageLink, PortChange, PortChanged, Profile, ProfileWish, RawLook,
     RawWish, RecordWish, Recorded, Recording, Register, Registered, Replace, Replaced, Rotated, Settings,
-    SettingsChange, Status, WindowSettings, WindowStatus,
+    SettingsChange, Status, TokenHeard, WindowSettings, WindowStatus,
 };
 use baton_proto::ids::WindowId;
 use baton_proto::page::Look;
@@ -18,7 +18,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::connection::{CallError, Connection};
 use crate::routes::{
     CHANGE_PORT, CHANGE_SETTINGS, CHANGE_WINDOW, HEARTBEAT, LEAVE, LOOK, Method, PAGE, PROFILE, RAW, RECORD,
-    RECORDING, REGISTER, REPLACE, ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS, WINDOW,
+    RECORDING, REGISTER, REPLACE, ROTATE_TOKEN, Route, SETTINGS, SHUTDOWN, STATUS, TOKEN_HEARD, WINDOW,
 };
 
 /// A body without content.
@@ -86,6 +86,11 @@ impl Connection {
     /// [`ROTATE_TOKEN`].
     pub async fn rotate_token(&mut self) -> Result<Rotated, CallError> {
         self.ask(ROTATE_TOKEN, &Nothing {}).await
+    }
+
+    /// [`TOKEN_HEARD`].
+    pub async fn token_heard(&mut self, heard: TokenHeard) -> Result<Done, CallError> {
+        self.ask(TOKEN_HEARD, &heard).await
     }
 
     /// [`CHANGE_PORT`].

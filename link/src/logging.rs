@@ -61,10 +61,15 @@ pub fn tell_errors(errors: Box<dyn Errors>) {
     let _ = ERRORS.set(errors);
 }
 
-/// For a process that ends: waits a moment until the last errors are told.
-pub fn flush() {
-    if let Some(errors) = ERRORS.get() {
-        errors.flush();
+/// Whoever holds it until a process ends waits a moment then, until the last errors are told; a panic ends it, too.
+#[derive(Debug, Default)]
+pub struct LastWords;
+
+impl Drop for LastWords {
+    fn drop(&mut self) {
+        if let Some(errors) = ERRORS.get() {
+            errors.flush();
+        }
     }
 }
 

@@ -56,6 +56,8 @@ pub const CHANGE_SETTINGS: Route = patch("/v1/settings");
 pub const STATUS: Route = get("/v1/status");
 /// Make all client tokens worthless.
 pub const ROTATE_TOKEN: Route = post("/v1/token/rotate");
+/// Another user showed the client token.
+pub const TOKEN_HEARD: Route = post("/v1/token/heard");
 /// Move to another port.
 pub const CHANGE_PORT: Route = post("/v1/port");
 /// What the page shows.

@@ -13,6 +13,7 @@
 //! | `GET /v1/settings`, `PATCH /v1/settings` | [`Settings`] / [`SettingsChange`] -> [`Settings`] |
 //! | `GET /v1/status` | -> [`Status`] |
 //! | `POST /v1/token/rotate` | -> [`Rotated`] |
+//! | `POST /v1/token/heard` | [`TokenHeard`] -> `{}` |
 //! | `POST /v1/port` | [`PortChange`] -> [`PortChanged`] |
 //! | `GET /v1/look` | -> [`crate::page::Look`] |
 //! | `POST /v1/page` | -> [`PageLink`] |
@@ -680,6 +681,15 @@ pub struct Pong {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rotated {
     /// See [`crate::discovery::Role::Client`].
+    pub epoch: u32,
+}
+
+/// Another user of this machine showed the client token to a process of ours: it is revoked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenHeard {
+    /// That user.
+    pub uid: u32,
+    /// Rotations of the token that was shown; one that is no longer in force need not be revoked.
     pub epoch: u32,
 }
 

@@ -14,6 +14,7 @@ use baton_proto::discovery::{KEY_LEN, Role, Secret};
 use baton_tests::client::{Client, ClientKind};
 use baton_tests::process::{await_some, kill9, signal};
 use baton_tests::raw::{Answer, Request, connect, read_answer};
+use baton_tests::user::{OWNER, STRANGER};
 use baton_tests::world::World;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustix::process::Signal;
@@ -202,14 +203,50 @@ fn t27_from_afar_nothing_is_there_but_mcp_and_nobody_comes_without_all() {
     let plain = said(far.port, &right.to_bytes());
     assert!(!plain.starts_with(b"HTTP"), "without TLS there is no answer: {plain:?}");
     let others = Far::new(&world, &files, "10.0.0.0/8");
-    assert!(said(others.port, &right.to_bytes()).is_empty(), "who may not connect hears nothing");
+    for _ in 0..3 {
+        assert!(said(others.port, &right.to_bytes()).is_empty(), "who may not connect hears nothing");
+    }
     assert_eq!(others.end(), Some(0));
+
+    let logged = world.baton_ok(&["logs"]);
+    let told = logged.matches("refused a connection: its address is in no network of --allow").count();
+    assert_eq!(told, 1, "once a minute: {logged}");
 
     let crowd: Vec<TcpStream> = (0..ADDRESS_MAX).map(|_| connect(far.port)).collect();
     assert!(said(far.port, b"").is_empty(), "one address has its share and no more");
     drop(crowd);
     let is_well = || Some(()).filter(|()| far.send(&right).status == 200);
     await_some(PATIENCE, is_well).expect("there is room again");
+    assert_eq!(far.end(), Some(0));
+}
+
+#[test]
+fn t9_another_user_of_this_machine_is_refused_as_on_the_port() {
+    let world = World::of(OWNER);
+    let files = certified(&world, &["localhost"], |_| {});
+    OWNER.own(&files[1]);
+    let far = Far::new(&world, &files, "127.0.0.0/8");
+    let token = world.token();
+    let call = |token: &str| {
+        let call = Request::call(far.port, token, "list_windows");
+        far.send(&call.replacing("Host", &format!("localhost:{}", far.port)))
+    };
+    assert_eq!(OWNER.act(|| call(&token)).status, 200);
+    assert_eq!(STRANGER.act(|| call("guess")).status, 403);
+    assert_eq!(world.token(), token, "what is no token of ours changes nothing");
+    assert_eq!(STRANGER.act(|| call(&token)).status, 403);
+    let fresh = world.token();
+    assert_ne!(fresh, token, "it is revoked before that is answered");
+    assert_eq!(OWNER.act(|| call(&token)).status, 401, "what leaked is worth nothing to anybody");
+    assert_eq!(OWNER.act(|| call(&fresh)).status, 200);
+    let told = format!("user {} on this machine used the client token", STRANGER.id());
+    let printed = world.baton(&["status"]);
+    assert!(printed.err.contains(&told), "{printed:?}");
+
+    let crowd: Vec<TcpStream> = STRANGER.act(|| (0..ADDRESS_MAX).map(|_| connect(far.port)).collect());
+    assert!(STRANGER.act(|| said(far.port, b"")).is_empty(), "they have their share and no more");
+    assert_eq!(OWNER.act(|| call(&fresh)).status, 200, "and it is not ours");
+    drop(crowd);
     assert_eq!(far.end(), Some(0));
 }
 

@@ -44,6 +44,8 @@ fn t20_a_report_holds_no_secret_and_no_content() {
     world.window_with("canary", WindowOptions { folder: Some(folder), ..WindowOptions::default() });
     world.await_live("canary");
     let token = world.token();
+    // Nobody listens on the discard port.
+    world.baton_ok(&["settings", "error_dsn", &format!("http://{CANARY}@127.0.0.1:9/1")]);
     make_calls(&world, &token);
     let entries = std::fs::read_dir(world.home().join("logs")).expect("there are logs").flatten();
     let logged: Vec<String> =
@@ -59,6 +61,7 @@ fn t20_a_report_holds_no_secret_and_no_content() {
         let held = all_secrets.iter().find(|(_, secret)| holds(bytes, secret));
         assert!(held.is_none(), "{:?} is in {name}", held.map(|(what, _)| what));
     }
+    assert_eq!(json_of(&parts, "settings.json")["error_dsn"], "[dsn]");
     assert_eq!(json_of(&parts, "environment.json")["A_SECRET_OF_THE_USER"], "(set)");
     let logs: Vec<&String> = parts.keys().filter(|name| name.starts_with("logs/")).collect();
     assert!(logs.len() >= 2 && logs.iter().all(|name| parts[*name].len() > 100), "{logs:?}");

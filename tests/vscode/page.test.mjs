@@ -160,6 +160,34 @@ test('the log is shown when it is opened, by level, and about one call', async (
     await until('all lines are there again', async () => (await logLines()).some((line) => line.includes('the coordinator is ready')), 10_000, logLines);
     await page.locator('#logs-filter').fill('COORDINATOR is ready');
     await until('one line fits', async () => (await logLines()).length === 1, 10_000, logLines);
+    await page.locator('#logs-filter').fill('');
+    await page.locator('#logs-part summary').click();
+});
+
+test('an answer that comes after what was asked for later is not shown', async () => {
+    // What asks for errors is kept back until all lines have been shown.
+    const kept = Promise.withResolvers();
+    const given = Promise.withResolvers();
+    await page.route(/\/logs\?level=error/, async (route) => {
+        await kept.promise;
+        await route.continue();
+    });
+    page.on('requestfinished', (request) => {
+        if (request.url().includes('level=error')) {
+            given.resolve();
+        }
+    });
+    await page.locator('#logs-part summary').click();
+    await page.locator('#level').selectOption('error');
+    await page.locator('#level').selectOption('info');
+    const isAll = async () => (await logLines()).some((line) => line.includes('the coordinator is ready'));
+    await until('the log is there', isAll, 10_000, logLines);
+    kept.resolve();
+    await given.promise;
+    // Whatever the page does with the answer, it does before it answers this.
+    await page.evaluate(() => new Promise((resolve) => { setTimeout(resolve, 100); }));
+    assert.ok(await isAll(), 'what was asked for last is shown');
+    await page.unroute(/\/logs\?level=error/);
     await page.locator('#logs-part summary').click();
 });
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use baton_agent_tools::CATALOGUE;
 use baton_link::home::{Home, HomeError};
-use baton_link::logging::{self, LIFECYCLES, Stderr};
+use baton_link::logging::{self, LIFECYCLES, LastWords, Stderr};
 use baton_window_agent::options::{Kind, Options, Verb};
 use baton_window_agent::{agent, install};
 use clap::Parser;
@@ -32,14 +32,13 @@ fn main() -> ExitCode {
     let _ = logging::start(files, LIFECYCLES, Some(Stderr { from, has_time: false }));
     logging::log_panics();
     baton_errors::install(baton_errors::Process::Window);
-    let code = run(options).unwrap_or_else(|error| {
+    let _told = LastWords;
+    run(options).unwrap_or_else(|error| {
         let hint = error.downcast_ref::<HomeError>().and_then(HomeError::hint);
         let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
         tracing::error!("{error:#}{hint}");
         ExitCode::FAILURE
-    });
-    logging::flush();
-    code
+    })
 }
 
 fn run(options: Options) -> anyhow::Result<ExitCode> {

@@ -45,7 +45,7 @@ use baton_page::holdings::Holds;
 use baton_proto::control::{
     Done, Failure, Heartbeat, Leave, Outcome, PageLink, Pong, PortChange, PortChanged, Profile, ProfileWish,
     RawLook, RawWish, RecordWish, Recorded, Recording, Register, Registered, Replace, Replaced, Rotated,
-    Settings, SettingsChange, Status, WindowSettings, WindowStatus,
+    Settings, SettingsChange, Status, TokenHeard, WindowSettings, WindowStatus,
 };
 use baton_proto::discovery::{HelloAnswer, HelloCredential, Secret};
 use baton_proto::ids::WindowId;
@@ -95,6 +95,8 @@ pub enum Order {
     /// Make all client tokens worthless; reply with the new epoch once it is written down, or why it cannot be:
     /// a coordinator that starts from the file must not take the old token again.
     RotateToken(oneshot::Sender<Result<u32, Explanation>>),
+    /// Revoke the token that another user showed; reply when it is done.
+    TokenHeard(TokenHeard, oneshot::Sender<()>),
 }
 
 /// What the routes ask of the edge.
@@ -219,6 +221,12 @@ fn routes() -> Routes {
         .add(routes::CHANGE_SETTINGS, "change_settings", "Change settings", change_settings)
         .add(routes::STATUS, "status", "The coordinator and all windows", status)
         .add(routes::ROTATE_TOKEN, "rotate_token", "Make all client tokens worthless", rotate)
+        .add(
+            routes::TOKEN_HEARD,
+            "token_heard",
+            "Revoke a client token that another user showed",
+            token_heard,
+        )
         .add(routes::CHANGE_PORT, "change_port", "Move to another port", change_port)
         .add(routes::LOOK, "look", "What the page shows", look)
         .add(routes::PAGE, "page", "A one-time link to the page, for a browser on this machine", page)
@@ -387,6 +395,13 @@ async fn rotate(State(state): State<ControlState>) -> Answer<Rotated> {
         Ok(Err(why)) => Err(ControlError::not_written(why)),
         Err(_) => Err(KeeperError::Ended.into()),
     }
+}
+
+async fn token_heard(State(state): State<ControlState>, Checked(heard): Checked<TokenHeard>) -> Answer<Done> {
+    let (reply, revoked) = oneshot::channel();
+    state.order(Order::TokenHeard(heard, reply)).await?;
+    revoked.await.map_err(|_| KeeperError::Ended)?;
+    Ok(Json(Done {}))
 }
 
 async fn change_port(

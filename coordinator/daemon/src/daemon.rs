@@ -384,10 +384,13 @@ impl Daemon {
                     }
                     Some(Order::Edge(order)) => self.app.carry_out(order),
                     Some(Order::RotateToken(reply)) => {
-                        let rotated = self.rotate_token().await;
-                        self.forget_heard(&rotated);
                         // The asker may have gone; the old token is worthless all the same.
-                        let _ = reply.send(rotated);
+                        let _ = reply.send(self.rotate_as_told().await);
+                    }
+                    Some(Order::TokenHeard(heard, reply)) => {
+                        self.on_heard(heard.uid, heard.epoch).await;
+                        // The asker may have gone; the token is worthless all the same.
+                        let _ = reply.send(());
                     }
                     Some(Order::Replace(program, reply)) => {
                         let replaced = self.replace(lock, &program).await;

@@ -1,7 +1,7 @@
 //! The coordinator for other machines: `baton serve --listen`.
 //!
 //! The coordinator itself answers on loopback only. This stands before it, in a process of its own, and lets in who comes
-//! from a network that the user named, speaks TLS, calls us by a name of our certificate, and shows the client token; all
+//! from a network that the user named, is no other user of this machine, speaks TLS, calls us by a name of our certificate, and shows the client token; all
 //! of these, for each request. Of what the coordinator has it passes on `/mcp` alone: nobody registers a window, takes
 //! over, reads metrics or sees the page from afar. It finds the coordinator as `baton stdio` does, on the socket in the
 //! state folder, and starts one when there is none; what becomes of that one ends no connection here.
@@ -10,13 +10,15 @@
 //! |---|---|
 //! | `networks` | CORE: who may connect |
 //! | `identity` | certificate and key: what is wrong with them, and when they change |
-//! | `accept` | connections: how many, for how long, and how they end |
+//! | `accept` | connections: whose, how many, for how long, and how they end |
+//! | `refusals` | CORE: what the log says of those who are not let in |
 //! | `pass` | one request to the coordinator, and its answer |
 
 mod accept;
 mod identity;
 mod networks;
 mod pass;
+mod refusals;
 
 use std::io;
 use std::net::SocketAddr;

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use baton_bridge::pool::Pool;
 use baton_http::body::{self, Body, BodyError, Budget};
-use baton_http::{MCP_BODY_MAX, guard, respond};
+use baton_http::guard::{self, Refusal};
+use baton_http::{MCP_BODY_MAX, respond};
 use baton_link::connection::Connection;
-use baton_proto::discovery::Role;
+use baton_link::home::Home;
+use baton_proto::control::TokenHeard;
+use baton_proto::discovery::{Role, Token};
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName};
 use http::request::Parts;
@@ -53,10 +56,7 @@ pub(crate) async fn answer(
     identity: &Identity,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let home = pool.home();
-    // Read each time: a rotated token is worth nothing from that moment on.
-    let Ok(secret) = home.secret() else { return unavailable() };
-    let client = secret.token(Role::Client { epoch: home.stored_state().client_epoch });
+    let Some((client, _)) = client_token(pool.home()) else { return unavailable() };
     if let Err(refusal) = guard::check_remote(&request, |host| identity.is_our_name(host), &client) {
         read_out(request.into_body()).await;
         return respond::refused(refusal);
@@ -70,6 +70,36 @@ pub(crate) async fn answer(
         Ok(body) => pass(pool, parts, body).await,
         Err(error) => respond::body_error(&error),
     }
+}
+
+/// The token of clients, and how often it was rotated. Read for each request: one of before is worth nothing from that
+/// moment on.
+fn client_token(home: &Home) -> Option<(Token, u32)> {
+    let epoch = home.stored_state().client_epoch;
+    Some((home.secret().ok()?.token(Role::Client { epoch }), epoch))
+}
+
+/// Answers another user of this machine, as the port of the coordinator does: a token that they know leaked, and is revoked.
+pub(crate) async fn refuse_stranger(pool: &Pool, uid: u32, request: Request<Incoming>) -> Response<Body> {
+    let token = client_token(pool.home());
+    if let Some((_, epoch)) = token.filter(|(client, _)| guard::shows(&request, client))
+        && let Err(error) = tell_heard(pool, TokenHeard { uid, epoch }).await
+    {
+        tracing::error!(
+            uid,
+            "another user showed the client token, which could not be revoked: {error}; run `baton token --rotate`"
+        );
+    }
+    read_out(request.into_body()).await;
+    respond::refused(Refusal::Forbidden)
+}
+
+async fn tell_heard(pool: &Pool, heard: TokenHeard) -> Result<(), String> {
+    let mut connection = pool.connection(true).await.map_err(|error| error.to_string())?;
+    connection.set_role(Role::Member);
+    let told = pool.unless_hung(connection.token_heard(heard)).await;
+    // It is not used again: as a member it may do more than a client.
+    told.ok_or("the coordinator hangs")?.map(drop).map_err(|error| error.to_string())
 }
 
 /// Reads a body that nobody wants, for a while: a client that is still writing when its connection ends does not read why.

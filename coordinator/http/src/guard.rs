@@ -296,7 +296,7 @@ pub fn check_remote<B>(
     if is_below(path, "/.well-known") {
         return Err(Refusal::NotFound);
     }
-    if !bearer(headers).is_some_and(|bearer| client.matches(bearer)) {
+    if !shows(request, client) {
         return Err(Refusal::Unauthorized);
     }
     if !is_below(path, "/mcp") {
@@ -304,6 +304,11 @@ pub fn check_remote<B>(
     }
     let has_body = !matches!(*request.method(), Method::GET | Method::DELETE | Method::OPTIONS);
     if has_body && !is_json(headers) { Err(Refusal::NotJson) } else { Ok(()) }
+}
+
+/// True when `request` shows that token.
+pub fn shows<B>(request: &Request<B>, token: &Token) -> bool {
+    bearer(request.headers()).is_some_and(|bearer| token.matches(bearer))
 }
 
 /// True when `path` is `prefix` or lies below it.

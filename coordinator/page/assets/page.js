@@ -344,13 +344,18 @@ async function lookAtLogs() {
   if (document.hidden) {
     return;
   }
-  const query = new URLSearchParams({ level: $('level').value, call: wantedCall, stamp: logs.stamp });
+  const [level, call] = [$('level').value, wantedCall];
+  const query = new URLSearchParams({ level, call, stamp: logs.stamp });
   const answer = await fetch(`/logs?${query}`).catch(() => undefined);
   if (answer?.status === 401) {
     close();
   } else if (answer?.status === 200) {
-    logs = await answer.json();
-    drawLogs();
+    const told = await answer.json();
+    // Something else may have been asked for since, and been answered.
+    if (level === $('level').value && call === wantedCall) {
+      logs = told;
+      drawLogs();
+    }
   }
 }
 

@@ -104,12 +104,18 @@ async fn gather() -> Vec<Part> {
     add("state-folder.json", &listing(home.path()));
     add("status.json", &status(&home).await);
     add("memory.json", &memory::told(&home).await);
-    let settings = settings::current(&home).await.map(|settings| json!(settings));
-    add("settings.json", &settings.unwrap_or_else(|failed| json!({ "error": failed.why.message })));
+    let settings = settings::current(&home).await;
+    let dsn = settings.as_ref().map(|settings| settings.error_dsn.clone()).unwrap_or_default();
+    add(
+        "settings.json",
+        &settings
+            .map(|settings| json!(settings))
+            .unwrap_or_else(|failed| json!({ "error": failed.why.message })),
+    );
     let metrics = metrics(&home).await.unwrap_or_else(|failed| format!("{}\n", failed.why.message));
     parts.push(Part { name: "metrics.txt".to_owned(), text: metrics });
     parts.extend(logs(&home));
-    let discretion = Discretion::of(&home);
+    let discretion = Discretion::of(&home, &dsn);
     parts.iter_mut().for_each(|part| part.text = discretion.apply(&part.text));
     parts
 }
@@ -216,8 +222,12 @@ fn is_body(line: &str) -> bool {
 struct Discretion(Vec<(String, &'static str)>);
 
 impl Discretion {
-    fn of(home: &Home) -> Self {
+    /// `dsn` is the setting `error_dsn`: who knows it can write there.
+    fn of(home: &Home, dsn: &str) -> Self {
         let mut hidden = Vec::new();
+        if !dsn.is_empty() {
+            hidden.push((dsn.to_owned(), "[dsn]"));
+        }
         if let Ok(secret) = home.secret() {
             let epoch = home.stored_state().client_epoch;
             for role in [Role::Client { epoch }, Role::Member, Role::Metrics] {

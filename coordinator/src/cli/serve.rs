@@ -7,6 +7,7 @@ use std::task::Poll;
 use baton_daemon::daemon::{self, Options, RunError};
 use baton_daemon::succession;
 use baton_link::home::Home;
+use baton_link::logging::LastWords;
 use baton_link::spawn::{PORT_ALIAS, port_of_env};
 use baton_proto::start::{EXIT_ALREADY_RUNNING, Handshake};
 use clap::Args;
@@ -62,6 +63,7 @@ pub(super) async fn run(mut serve: Serve) -> Done {
         raise_descriptor_limit();
         return network::run(wanted, serve.port, ending_signal()).await;
     }
+    let _told = LastWords;
     let home = match Home::from_env() {
         Ok(home) => home,
         Err(error) => return Err(fail(&serve, error.into())),

@@ -122,6 +122,7 @@ fn routes(target: &Target) -> Vec<(Request, bool)> {
         (post("/v1/windows/x/stop"), false),
         (post("/v1/windows/x/restart"), false),
         (post("/v1/token/rotate"), false),
+        (post("/v1/token/heard"), false),
         (post("/v1/port"), false),
         (post("/v1/shutdown"), false),
     ]

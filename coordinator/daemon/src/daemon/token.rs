@@ -30,7 +30,7 @@ impl Daemon {
     }
 
     /// A token that another user shows was heard where it should not have been: it is worth nothing from now on.
-    async fn on_heard(&mut self, uid: u32, epoch: u32) {
+    pub(super) async fn on_heard(&mut self, uid: u32, epoch: u32) {
         if self.state.current().client_epoch != epoch {
             return;
         }
@@ -48,12 +48,12 @@ impl Daemon {
         self.tell_warnings();
     }
 
-    /// The user has rotated the token: he knows.
-    pub(super) fn forget_heard(&self, rotated: &Result<u32, Explanation>) {
-        if rotated.is_ok() {
-            save(&self.state, |state| state.heard_by = None);
-            self.tell_warnings();
-        }
+    /// The user rotates the token, and so knows of what he was warned of.
+    pub(super) async fn rotate_as_told(&self) -> Result<u32, Explanation> {
+        let epoch = self.rotate_token().await?;
+        save(&self.state, |state| state.heard_by = None);
+        self.tell_warnings();
+        Ok(epoch)
     }
 
     /// What `baton status` warns of.
@@ -72,7 +72,7 @@ impl Daemon {
     }
 
     /// Written before it is in force: whoever is refused with the old token finds the new epoch in the file.
-    pub(super) async fn rotate_token(&self) -> Result<u32, Explanation> {
+    async fn rotate_token(&self) -> Result<u32, Explanation> {
         let epoch = self.state.current().client_epoch.saturating_add(1);
         let written = self.state.update_or_undo(|state| state.client_epoch = epoch);
         written.map_err(|error| not_written("token", &error))?;
