@@ -14,6 +14,7 @@ mod open;
 mod outcome;
 mod output;
 mod profile;
+mod programs;
 mod raw_sse;
 mod reach;
 mod record;

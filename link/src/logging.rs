@@ -23,7 +23,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Registry, fmt, reload};
 
 use crate::home::Home;
-use crate::logs::{AUDIT, BODIES, DailyFile, JsonLine, OneLine, is_logged, without_bodies};
+use crate::logs::{self, AUDIT, BODIES, DailyFile, JsonLine, OneLine, is_logged, without_bodies};
 use crate::process::own_id;
 
 /// Environment variable with the filter that a process starts with, as of `tracing-subscriber`.
@@ -132,6 +132,7 @@ pub fn log_panics() {
 pub fn change(settings: &Settings) {
     let filter = settings.log.as_str();
     IS_JSON.store(settings.log_format == LogFormat::Json, Ordering::Relaxed);
+    logs::keep_mb(settings.log_mb);
     if let Some(errors) = ERRORS.get() {
         errors.aim(&settings.error_dsn);
     }

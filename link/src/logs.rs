@@ -20,6 +20,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
@@ -27,9 +28,11 @@ use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
 /// Days of logs that are kept, for each kind of them.
 const DAYS_MAX: usize = 7;
 /// Bytes of logs that are kept, for each kind of them: the newest.
-const KEPT_MAX: u64 = 128 * 1024 * 1024;
-/// Largest file.
-const FILE_MAX: u64 = 16 * 1024 * 1024;
+static KEPT_MAX: AtomicU64 = AtomicU64::new(128 * MIB);
+/// Largest file, and no more than a quarter of what is kept.
+const FILE_MAX: u64 = 16 * MIB;
+/// Bytes of a mebibyte.
+const MIB: u64 = 1024 * 1024;
 /// Seconds of a day.
 const DAY: u64 = 24 * 60 * 60;
 
@@ -151,6 +154,15 @@ fn size_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
+/// From now on the files of a kind may take so many megabytes.
+pub(crate) fn keep_mb(mb: u64) {
+    KEPT_MAX.store(mb.saturating_mul(MIB), Ordering::Relaxed);
+}
+
+fn kept_max() -> u64 {
+    KEPT_MAX.load(Ordering::Relaxed)
+}
+
 /// Writes to the file of the day.
 #[derive(Debug)]
 pub struct DailyFile {
@@ -171,7 +183,7 @@ impl DailyFile {
         let folder = LogFolder::create(folder)?;
         let (day, _) = now();
         let file = folder.append(&name_of(kind, day))?;
-        folder.prune(kind, KEPT_MAX);
+        folder.prune(kind, kept_max());
         Ok(Self { folder, kind, day, file, file_max })
     }
 
@@ -179,14 +191,14 @@ impl DailyFile {
     fn reopen(&mut self) {
         if let Ok(file) = self.folder.append(&name_of(self.kind, self.day)) {
             self.file = file;
-            self.folder.prune(self.kind, KEPT_MAX);
+            self.folder.prune(self.kind, kept_max());
         }
     }
 
     /// Begins the next file when this one is full, unless another process has, or when this one was removed.
     fn rotate(&mut self, second: u64) {
         let Ok(stat) = rustix::fs::fstat(&self.file) else { return };
-        if size_of(&stat) < self.file_max && stat.st_nlink > 0 {
+        if size_of(&stat) < self.file_max.min(kept_max() / 4) && stat.st_nlink > 0 {
             return;
         }
         let name = name_of(self.kind, self.day);

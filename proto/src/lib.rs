@@ -23,6 +23,7 @@ pub mod page;
 pub mod percent;
 pub mod record;
 pub mod redact;
+mod settings;
 pub mod shim;
 pub mod start;
 

@@ -143,6 +143,10 @@ pub struct Call {
     pub tool: String,
     /// What the client calls itself, shortened.
     pub client: String,
+    /// What it was called with, shortened and without secrets; only while [`crate::control::Settings::show_arguments`] is
+    /// on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
     /// The window it went to last; absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowId>,

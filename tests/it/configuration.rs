@@ -4,9 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;
 
+use baton_tests::place;
 use baton_tests::process::{await_some, kill9};
+use baton_tests::raw::Request;
+use baton_tests::user::set_mode;
 use baton_tests::world::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -94,6 +97,51 @@ fn the_names_of_another_tool_are_understood() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(64), "{said}");
     assert!(said.contains("LCP_PORT is 'eighty': a port must be a number"), "{said}");
+}
+
+#[test]
+fn a_program_that_the_settings_name_is_the_one_that_runs() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let (own, ran) = (world.scratch().join("own-ty"), world.scratch().join("ran"));
+    let ty = place::tool("servers/ty/bin/ty");
+    let script = format!("#!/bin/sh\necho \"$@\" >> {}\nexec {} \"$@\"\n", ran.display(), ty.display());
+    std::fs::write(&own, script).expect("ours");
+    let named = |path: &str| world.baton(&["settings", "programs", path]);
+    let own_path = format!("ty={}", own.display());
+    let closed = named("pyrihgt=/bin/true");
+    assert!(closed.code == 64 && closed.err.contains("'pyrihgt'; did you mean 'pyright'?"), "{closed:?}");
+    let closed = named("ty=bin/ty");
+    assert!(
+        closed.err.contains("/bin/ty, the program of ty, does not exist"),
+        "from where we are: {closed:?}"
+    );
+    let closed = named("ty=/no/such");
+    assert!(closed.err.contains("/no/such, the program of ty, does not exist"), "{closed:?}");
+    set_mode(&own, 0o755);
+    assert_eq!(named(&own_path).code, 0);
+    let listed = world.baton_ok(&["servers", "list", "--json"]);
+    assert!(listed.contains(own.to_str().expect("plain")), "{listed}");
+    let outline = || {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "lcp_get_outline", "arguments": { "file_path": "main.py" } } });
+        let request = Request::post(world.port(), "/mcp", &world.token(), call.to_string());
+        request.with("MCP-Protocol-Version", "2025-11-25").send(world.port())
+    };
+    let answer = outline();
+    assert!(answer.body.contains("price"), "{answer:?}");
+    let ran = std::fs::read_to_string(&ran).expect("it ran");
+    assert_eq!(ran.lines().last(), Some("server"), "after it was asked for its version: {ran}");
+
+    // Gone in the meantime: doctor says so, and it can be taken out again.
+    std::fs::remove_file(&own).expect("ours");
+    let doctor = world.baton(&["doctor"]);
+    assert!(doctor.code == 1 && doctor.out.contains("the program of ty, does not exist"), "{doctor:?}");
+    let config = std::fs::read_to_string(world.baton_ok(&["settings", "--path"])).expect("it is there");
+    assert!(config.contains("[programs]\nty = "), "{config}");
+    assert_eq!(named("ty=").code, 0);
+    assert_eq!(setting(&world, "programs"), json!({}));
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn t26_no_page_but_ours_reads_or_does_anything() {
     world.window("shop");
     world.await_live("shop");
     let browser = Browser::open(&world);
-    for path in ["/", "/events", "/calls", "/logs", "/page.js", "/icon.svg"] {
+    for path in ["/", "/events", "/calls", "/logs", "/streams", "/page.js", "/icon.svg"] {
         let bare = get(world.port(), &browser.host, path).send(world.port());
         assert_eq!(
             (bare.status, bare.body.contains("shop")),
@@ -259,6 +259,8 @@ fn t26_what_changes_something_shows_its_origin_and_what_stands_in_the_page() {
         ("no form", good.clone().without("baton-form"), 403),
         ("the cookie as form", good.clone().replacing("baton-form", &browser.cookie), 403),
         ("the form of another page", good.clone().replacing("baton-form", &another.form), 403),
+        ("events without a form", browser.post("/streams/on").without("baton-form"), 403),
+        ("events by a link", browser.get("/streams/on"), 404),
         ("no origin", good.clone().without("Origin"), 403),
         ("another origin", good.clone().replacing("Origin", "http://evil.example"), 403),
         (
@@ -287,6 +289,7 @@ fn t26_what_changes_something_shows_its_origin_and_what_stands_in_the_page() {
         assert_eq!(answer.status, status, "{what}: {answer:?}");
     }
     world.await_live("shop");
+    assert!(browser.send(&browser.get("/streams")).body.contains("\"on\":false"), "nobody switched it");
     assert_eq!(browser.send(&browser.post(&take)).status, 200, "it was good all the time");
 }
 

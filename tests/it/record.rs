@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use baton_tests::client::{Client, ClientKind};
+use baton_tests::place;
 use baton_tests::process::await_some;
 use baton_tests::raw::Request;
 use baton_tests::world::{World, space_again, space_for};
@@ -96,6 +97,38 @@ fn what_was_called_is_recorded_without_secrets_and_can_be_called_again() {
         !other.out.contains(&world.folder("shop").display().to_string()),
         "a path is no difference: {other:?}"
     );
+}
+
+#[test]
+fn a_change_that_was_previewed_is_previewed_and_made_again() {
+    let servers = place::tool("servers");
+    let mut world = World::new().with_env("BATON_SERVERS", servers.to_str().expect("a plain path"));
+    let files = [
+        ("scales.py", "def weigh(item):\n    return item\n"),
+        ("weighed.py", "from scales import weigh\n\nprint(weigh(2))\n"),
+    ];
+    for window in ["shop", "weather"] {
+        world.window(window);
+        for (file, text) in files {
+            fs::write(world.folder(window).join(file), text).expect("a file");
+        }
+    }
+    world.await_live("shop");
+    world.baton_ok(&["record", "start", "rename"]);
+    let url = format!("{}?toolsets=refactor", world.url());
+    let mut client = Client::connect(&world, ClientKind::Python1, &url);
+    let rename = |apply: Option<&str>| json!({"symbol_name": "weigh", "context_file": "scales.py", "new_name": "heft", "apply": apply, "timeout": 60});
+    let preview = client.call("lcp_rename", rename(None));
+    let made = client.call("lcp_rename", rename(preview["token"].as_str()));
+    assert_eq!(made["applied"], true, "{made:#}");
+    client.close();
+    world.baton_ok(&["record", "stop"]);
+    let again = world.baton(&["replay", "rename", "--window", "weather"]);
+    assert!(again.code == 0 && again.out.contains("2 calls: 2 same, 0 different"), "{again:?}");
+    for (file, _) in files {
+        let read = |window| fs::read_to_string(world.folder(window).join(file)).expect("a file");
+        assert!(read("weather") == read("shop") && read("shop").contains("heft"), "{file}: {}", read("weather"));
+    }
 }
 
 #[test]

@@ -191,6 +191,40 @@ test('an answer that comes after what was asked for later is not shown', async (
     await page.locator('#logs-part summary').click();
 });
 
+test('what calls are called with is shown only while the person wants it, without secrets', async () => {
+    const first = async () => (await rows('calls'))[0][1];
+    const call = () => client.call('debug', { action: 'stop', session_id: 'nobody', env: { API_KEY: 'canary' } });
+    await call();
+    await until('the tool alone is shown', async () => (await first()) === 'debug', 10_000, first);
+    world.baton('settings', 'show_arguments', 'true');
+    await call();
+    await until('its arguments are shown', async () => (await first()).includes('"session_id":"nobody"'), 10_000, first);
+    assert.doesNotMatch(await page.locator('#calls').innerText(), /canary/);
+    world.baton('settings', 'show_arguments', 'false');
+    await call();
+    await until('they are not shown any more', async () => (await first()) === 'debug', 10_000, first);
+});
+
+test('the events of streams are shown byte by byte while they are kept', async () => {
+    const texts = async () => (await rows('streams')).map((cells) => cells[3]);
+    await page.locator('#streams-part summary').click();
+    await until('nothing is kept', async () => page.locator('#no-streams').isVisible());
+    await page.locator('#keep').click();
+    await until('events are kept', async () => (await page.locator('#keep').getAttribute('aria-pressed')) === 'true');
+    world.baton('settings', 'toolsets', 'debug,code');
+    await until('the event is there', async () => (await texts()).some((text) => text.includes('notifications/tools/list_changed')), 10_000, texts);
+    const told = JSON.parse(world.baton('raw-sse', '--json').split('\n')[0]);
+    assert.equal(await page.locator('#streams tr').last().locator('td').last().textContent(), told.text, 'as the command tells it');
+    await page.locator('#streams-filter').fill('no such text');
+    await until('none fits', async () => (await texts()).length === 0);
+    await page.locator('#streams-filter').fill('');
+    await page.locator('#keep').click();
+    await until('they are forgotten', async () => (await texts()).length === 0);
+    assert.match(world.baton('raw-sse'), /^$/);
+    world.baton('settings', 'toolsets', 'debug,code,windows');
+    await page.locator('#streams-part summary').click();
+});
+
 test('a person makes another window live by keyboard alone, and stops it by mouse', async () => {
     await page.locator('#windows').getByRole('button', { name: 'Make live: weather' }).focus();
     await page.keyboard.press('Enter');
@@ -232,6 +266,7 @@ for (const [colorScheme, locale, summary] of [['light', 'en-US', 'shop is live']
         if (PICTURES && locale === 'en-US') {
             await shown.screenshot({ path: path.join(PICTURES, `page-${colorScheme}.png`) });
         }
+        await shown.locator('#streams-part summary').click();
         await shown.locator('#logs-part summary').click();
         await until('the log is there', async () => (await logLines(shown)).length > 0);
         await run(fs.readFileSync(AXE, 'utf8'));

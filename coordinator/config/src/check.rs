@@ -1,11 +1,20 @@
 //! What each setting can be.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use baton_link::logging;
 use baton_proto::control::{Settings, SettingsChange};
 use serde_json::Value;
 
 /// Longest time a call may wait for a live window: clients give up earlier.
 const MAX_HOLD_CALLS_MS: u64 = 300_000;
+/// Longest of the other times, in seconds: a day.
+const MAX_TIME_S: u64 = 24 * 60 * 60;
+/// Programs that can be named.
+const MAX_PROGRAMS: usize = 64;
+/// Longest path of one, as systems have it.
+const MAX_PATH_LEN: usize = 4096;
 /// No language server comes up with less.
 const MIN_SERVER_MEMORY_MB: u64 = 64;
 /// The toolsets there are.
@@ -23,6 +32,22 @@ pub fn check(change: &SettingsChange) -> Result<(), (&'static str, String)> {
             "server_memory_mb",
             format!("`server_memory_mb` must be at least {MIN_SERVER_MEMORY_MB}"),
         ));
+    }
+    for (name, time) in [
+        ("adapter_timeout_s", change.adapter_timeout_s),
+        ("expression_timeout_s", change.expression_timeout_s),
+        ("server_timeout_s", change.server_timeout_s),
+        ("server_idle_s", change.server_idle_s),
+    ] {
+        if time.is_some_and(|seconds| !(1..=MAX_TIME_S).contains(&seconds)) {
+            return Err((name, format!("`{name}` must be between 1 and {MAX_TIME_S}")));
+        }
+    }
+    if change.log_mb == Some(0) {
+        return Err(("log_mb", "`log_mb` must be at least 1".to_owned()));
+    }
+    if let Some(Err(why)) = change.programs.as_ref().map(check_programs) {
+        return Err(("programs", why));
     }
     if let Some(Err(why)) = change.log.as_deref().map(logging::check) {
         return Err(("log", format!("`log`: {why}")));
@@ -44,6 +69,20 @@ pub fn check(change: &SettingsChange) -> Result<(), (&'static str, String)> {
     }
 }
 
+fn check_programs(programs: &BTreeMap<String, String>) -> Result<(), String> {
+    if programs.len() > MAX_PROGRAMS {
+        return Err(format!("`programs` must name at most {MAX_PROGRAMS}"));
+    }
+    let is_path = |path: &str| path.len() <= MAX_PATH_LEN && Path::new(path).is_absolute();
+    match programs.iter().find(|(_, path)| !is_path(path)) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let name: String = name.chars().take(40).collect();
+            Err(format!("`programs`: the path of {name:?} must be absolute"))
+        }
+    }
+}
+
 /// What a setting can be, in words.
 pub fn expected(key: &str) -> &'static str {
     match key {
@@ -52,6 +91,11 @@ pub fn expected(key: &str) -> &'static str {
         "hold_calls_ms" => "a number up to 300000",
         "session_idle_s" | "session_memory_mb" | "session_processes" => "a number, 0 or more",
         "server_memory_mb" => "a number, 64 or more",
+        "adapter_timeout_s" | "expression_timeout_s" | "server_timeout_s" | "server_idle_s" => {
+            "a number from 1 to 86400"
+        }
+        "programs" => "NAME=PATH, several with commas between them; NAME= for none",
+        "log_mb" => "a number, 1 or more",
         "toolsets" => "a comma-separated list",
         "log" => "a filter such as debug",
         "log_format" => "text, json",
@@ -68,13 +112,19 @@ pub(crate) fn names() -> Vec<String> {
     }
 }
 
+/// The name that was probably meant.
+pub fn nearest_of<'a>(unknown: &str, names: &'a [String]) -> Option<&'a String> {
+    let plain = |name: &str| name.to_lowercase().replace('-', "_");
+    let unknown = plain(unknown);
+    let likeness = |name: &&String| strsim::jaro_winkler(&unknown, &plain(name));
+    let best = names.iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    best.filter(|name| likeness(name) >= ALIKE)
+}
+
 /// What to say of a name that no setting has: the nearest one, or all.
 pub fn nearest(unknown: &str) -> String {
     let names = names();
-    let plain = unknown.to_lowercase().replace('-', "_");
-    let likeness = |name: &&String| strsim::jaro_winkler(&plain, name);
-    let best = names.iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-    match best.filter(|name| likeness(name) >= ALIKE) {
+    match nearest_of(unknown, &names) {
         Some(name) => format!("did you mean '{name}'?"),
         None => format!("possible settings: {}", names.join(", ")),
     }

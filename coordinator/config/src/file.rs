@@ -6,7 +6,7 @@ use std::ops::Range;
 use baton_proto::control::{Settings, SettingsChange};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use toml_edit::{Document, DocumentMut, Item};
+use toml_edit::{Document, DocumentMut, Item, Table};
 
 use crate::SCHEMA_NAME;
 use crate::check::{check, expected, names, nearest};
@@ -104,6 +104,10 @@ pub fn edit(text: &str, change: &SettingsChange) -> Result<String, Fault> {
     }
     let Ok(Value::Object(values)) = serde_json::to_value(change) else { return Ok(text.to_owned()) };
     for (name, value) in values.iter().filter(|(_, value)| !value.is_null()) {
+        if let Value::Object(entries) = value {
+            put_table(&mut document, name, entries);
+            continue;
+        }
         let Some(mut value) = to_toml(value) else { continue };
         match document.get_mut(name).and_then(Item::as_value_mut) {
             // A comment behind it stays.
@@ -117,6 +121,25 @@ pub fn edit(text: &str, change: &SettingsChange) -> Result<String, Fault> {
         }
     }
     Ok(head + &document.to_string())
+}
+
+/// Entries that stay keep their comments.
+fn put_table(document: &mut DocumentMut, name: &str, entries: &Map<String, Value>) {
+    let item = document.entry(name).or_insert_with(|| Item::Table(Table::new()));
+    let Some(table) = item.as_table_like_mut() else { return };
+    let gone = |key: &str| !entries.contains_key(key);
+    for key in table.iter().map(|(key, _)| key.to_owned()).filter(|key| gone(key)).collect::<Vec<_>>() {
+        table.remove(&key);
+    }
+    for (key, value) in entries {
+        let is_same = table.get(key).is_some_and(|item| to_json(item) == *value);
+        if let Some(value) = to_toml(value).filter(|_| !is_same) {
+            table.insert(key, Item::Value(value));
+        }
+    }
+    if table.is_empty() {
+        document.remove(name);
+    }
 }
 
 /// What a new file begins with.
@@ -151,6 +174,9 @@ fn first_line(message: &str) -> String {
 }
 
 fn to_json(item: &Item) -> Value {
+    if let Some(table) = item.as_table_like() {
+        return table.iter().map(|(name, item)| (name.to_owned(), to_json(item))).collect();
+    }
     match item.as_value() {
         Some(toml_edit::Value::String(text)) => text.value().as_str().into(),
         Some(toml_edit::Value::Integer(number)) => (*number.value()).into(),
@@ -219,6 +245,12 @@ mod tests {
                 "toolsets = [\"debag\"]",
                 "line 1, column 12: unknown toolset \"debag\" (debugger, code, windows, debug, quick, lcp, refactor)",
             ),
+            (
+                "[programs]\nty = \"bin/ty\"",
+                "line 1, column 1: `programs`: the path of \"ty\" must be absolute",
+            ),
+            ("server_idle_s = 0", "line 1, column 17: `server_idle_s` must be between 1 and 86400"),
+            ("log_mb = 0", "line 1, column 10: `log_mb` must be at least 1"),
             ("follow_focus = 2026-11-27", "line 1, column 16: invalid value for follow_focus (true, false)"),
         ];
         for (text, expected) in cases {
@@ -249,6 +281,19 @@ mod tests {
         let begun = edit("", &change).unwrap();
         assert!(begun.starts_with("#:schema ./config.schema.json\n# Settings of Baton."), "{begun}");
         assert_eq!(read(&begun).unwrap(), change);
+        let programs = |named: &[(&str, &str)]| {
+            let named = named.iter().map(|(name, path)| ((*name).to_owned(), (*path).to_owned())).collect();
+            SettingsChange { programs: Some(named), ..SettingsChange::default() }
+        };
+        let two = programs(&[("gdb", "/g"), ("ty", "/t")]);
+        let written = edit("redact = true\n", &two).unwrap();
+        assert_eq!(written, "redact = true\n\n[programs]\ngdb = \"/g\"\nty = \"/t\"\n");
+        let of_user = written.replace("\"/g\"", "\"/g\" # mine");
+        let one = edit(&of_user, &programs(&[("gdb", "/g")])).unwrap();
+        assert_eq!(one, "redact = true\n\n[programs]\ngdb = \"/g\" # mine\n");
+        assert_eq!(edit(&one, &programs(&[])).unwrap(), "redact = true\n");
+        let inline = edit("programs = { gdb = \"/g\" }\n", &two).unwrap();
+        assert_eq!(read(&inline).unwrap(), two);
         let comments = edit("# mine", &SettingsChange { redact: Some(true), ..SettingsChange::default() });
         assert_eq!(comments.unwrap(), "# mine\nredact = true\n");
     }

@@ -14,7 +14,7 @@
 mod check;
 pub mod file;
 
-pub use check::{TOOLSETS, check, expected, nearest};
+pub use check::{TOOLSETS, check, expected, nearest, nearest_of};
 
 /// Name of the file, in the user's configuration folder.
 pub const NAME: &str = "config.toml";

@@ -89,7 +89,7 @@ pub enum Order {
     /// Listen on another port; reply once it answers, or why it cannot.
     ChangePort(u16, oneshot::Sender<Result<(), PortRefused>>),
     /// Change settings for good; reply with those in force, or why they did not change.
-    ChangeSettings(SettingsChange, oneshot::Sender<Result<Settings, Explanation>>),
+    ChangeSettings(Box<SettingsChange>, oneshot::Sender<Result<Settings, Explanation>>),
     /// Ask the edge.
     Edge(EdgeOrder),
     /// Make all client tokens worthless; reply with the new epoch once it is written down, or why it cannot be:
@@ -373,7 +373,7 @@ async fn change_settings(
 ) -> Answer<Settings> {
     validate::settings(&change)?;
     let (reply, changed) = oneshot::channel();
-    state.order(Order::ChangeSettings(change, reply)).await?;
+    state.order(Order::ChangeSettings(Box::new(change), reply)).await?;
     match changed.await {
         Ok(Ok(settings)) => Ok(Json(settings)),
         Ok(Err(why)) => Err(ControlError::not_written(why)),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub use baton_config::file::schema_text;
 use baton_config::file::{Fault, beyond_defaults, edit, read, read_json};
 use baton_config::{ALIAS, NAME, SCHEMA_NAME};
-pub use baton_config::{expected, nearest};
+pub use baton_config::{expected, nearest, nearest_of};
 use baton_link::explain::Explanation;
 use baton_link::home::{Home, replace_file};
 use baton_proto::control::{Settings, SettingsChange};
@@ -50,7 +50,7 @@ pub enum Found {
     /// There is none.
     Nothing,
     /// These settings; all others have their defaults.
-    Settings(SettingsChange),
+    Settings(Box<SettingsChange>),
     /// Nothing that can be taken.
     Broken(String),
 }
@@ -65,7 +65,7 @@ impl Configuration {
     /// The settings that a coordinator begins with, whose predecessors left `before`.
     pub fn begin(&mut self, before: &State) -> Settings {
         match self.look() {
-            Some(Found::Settings(change)) => Settings::default().changed(change),
+            Some(Found::Settings(change)) => Settings::default().changed(*change),
             Some(Found::Nothing) if before.configured => Settings::default(),
             _ => before.settings.clone(),
         }
@@ -109,7 +109,7 @@ impl Configuration {
         match said {
             Ok(change) => {
                 self.warning = ignored;
-                Some(Found::Settings(change))
+                Some(Found::Settings(Box::new(change)))
             }
             Err(why) => {
                 let warning = format!("{shown}: {why}; the settings that were in force before stay");
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(configuration.look(), Some(Found::Nothing));
         assert_eq!(configuration.look(), None);
         std::fs::write(dir.path().join(NAME), "routing = \"any\"").unwrap();
-        assert_eq!(configuration.look(), Some(Found::Settings(any())));
+        assert_eq!(configuration.look(), Some(Found::Settings(Box::new(any()))));
         assert_eq!(configuration.look(), None);
         std::fs::remove_file(dir.path().join(NAME)).unwrap();
         assert_eq!(configuration.look(), Some(Found::Nothing));
@@ -267,7 +267,7 @@ mod tests {
         let in_force = Settings { hold_calls_ms: 7, ..Settings::default() };
         configuration.write(&any(), &in_force).unwrap();
         let expected = SettingsChange { hold_calls_ms: Some(7), ..any() };
-        assert_eq!(configuration.look(), Some(Found::Settings(expected)));
+        assert_eq!(configuration.look(), Some(Found::Settings(Box::new(expected))));
         assert!(dir.path().join(SCHEMA_NAME).is_file());
         let elsewhere = dir.path().join("dotfiles.toml");
         std::fs::rename(dir.path().join(NAME), &elsewhere).unwrap();
@@ -292,9 +292,9 @@ mod tests {
     fn the_other_name_is_read_alone_and_ignored_beside_it() {
         let (dir, mut configuration) = configuration();
         std::fs::write(dir.path().join(ALIAS), r#"{ "routing": "any" }"#).unwrap();
-        assert_eq!(configuration.look(), Some(Found::Settings(any())));
+        assert_eq!(configuration.look(), Some(Found::Settings(Box::new(any()))));
         std::fs::write(dir.path().join(NAME), "").unwrap();
-        assert_eq!(configuration.look(), Some(Found::Settings(SettingsChange::default())));
+        assert_eq!(configuration.look(), Some(Found::Settings(Box::default())));
         assert!(configuration.warning().unwrap().contains("lcp.config.json is ignored"));
     }
 }

@@ -27,7 +27,8 @@ use baton_http::passes::Passes;
 use baton_link::explain::Explanation;
 use baton_link::home::{Home, HomeError, random_hex};
 use baton_link::{logging, socket};
-use baton_page::{Page, Seen};
+use baton_page::Page;
+use baton_page::streams::Streams;
 use baton_proto::discovery::Secret;
 use baton_proto::ids::InstanceId;
 use baton_proto::start::Handshake;
@@ -275,22 +276,19 @@ impl Daemon {
     fn start(home: Home, secret: Secret, state: StateFile, instance: InstanceId, start: Start) -> Self {
         let client_epoch = state.current().client_epoch;
         let (keeper, saved) = Keeper::spawn(start, client_epoch);
-        let (ports, ports_reader) = watch::channel(Vec::new());
+        let (ports_sender, ports_reader) = watch::channel(Vec::new());
         let (order_sender, orders) = mpsc::channel(ORDERS);
         let (warnings, warnings_reader) = watch::channel(Vec::new());
         let ending_streams = CancellationToken::new();
         let (passes, watchers) = (Passes::new(&secret, &instance), Watchers::new());
-        let page = Page::new(
-            keeper.clone(),
-            passes.clone(),
-            ports_reader.clone(),
-            Seen {
-                journal: watchers.journal.clone(),
-                holdings: watchers.holdings.clone(),
-                logs: Some(home.logs_path()),
-            },
-            ending_streams.clone(),
-        );
+        let (handovers, handover_requests) = mpsc::channel(HANDOVERS);
+        let at = (&secret, Some(home.clone()));
+        let (metrics, mut seen) = (watchers.metrics.clone(), watchers.seen(&home));
+        let edge = Edge::new(at, keeper.watch(), handovers, ending_streams.clone(), Arc::new(watchers));
+        let of_streams = edge.clone();
+        seen.streams = Streams::new(move |wish| of_streams.raw(wish));
+        let (closing, ports) = (ending_streams.clone(), ports_reader.clone());
+        let page = Page::new(keeper.clone(), passes.clone(), ports, seen, closing);
         let control = ControlState::new(
             keeper.clone(),
             secret.clone(),
@@ -299,10 +297,6 @@ impl Daemon {
             warnings_reader,
             page.clone(),
         );
-        let (handovers, handover_requests) = mpsc::channel(HANDOVERS);
-        let at = (&secret, Some(home.clone()));
-        let metrics = watchers.metrics.clone();
-        let edge = Edge::new(at, keeper.watch(), handovers, ending_streams.clone(), Arc::new(watchers));
         let (news_sender, token_news) = mpsc::channel(1);
         let app = App::new(
             secret.clone(),
@@ -323,7 +317,7 @@ impl Daemon {
             secret,
             instance,
             app,
-            ports,
+            ports: ports_sender,
             saved,
             orders,
             state,
@@ -380,7 +374,7 @@ impl Daemon {
                         let _ = reply.send(changed);
                     }
                     Some(Order::ChangeSettings(change, reply)) => {
-                        let _ = reply.send(self.change_settings(change).await);
+                        let _ = reply.send(self.change_settings(*change).await);
                     }
                     Some(Order::Edge(order)) => self.app.carry_out(order),
                     Some(Order::RotateToken(reply)) => {

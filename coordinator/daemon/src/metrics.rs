@@ -191,7 +191,7 @@ impl Programs {
 }
 
 impl Observer for Metrics {
-    fn came(&self, _call: &Named<'_>) {
+    fn came(&self, _call: &Named<'_>, _arguments: Option<&str>) {
         self.running.inc();
     }
 

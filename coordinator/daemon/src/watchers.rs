@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use baton_edge::{End, Named, Observer};
+use baton_link::home::Home;
+use baton_page::Seen;
 use baton_page::holdings::Holdings;
 use baton_page::journal::Journal;
 use baton_proto::ids::WindowId;
@@ -27,6 +29,12 @@ impl Watchers {
         let holdings = Holdings::default();
         Self { metrics: Metrics::new(holdings.clone()), journal: Arc::default(), holdings }
     }
+
+    /// What a page shows of it.
+    pub fn seen(&self, home: &Home) -> Seen {
+        let (journal, holdings) = (self.journal.clone(), self.holdings.clone());
+        Seen { journal, holdings, logs: Some(home.logs_path()), ..Seen::default() }
+    }
 }
 
 impl Default for Watchers {
@@ -36,9 +44,9 @@ impl Default for Watchers {
 }
 
 impl Observer for Watchers {
-    fn came(&self, call: &Named<'_>) {
-        self.metrics.came(call);
-        self.journal.came(call.id, call.tool, call.client);
+    fn came(&self, call: &Named<'_>, arguments: Option<&str>) {
+        self.metrics.came(call, arguments);
+        self.journal.came(call.id, call.tool, call.client, arguments);
     }
 
     fn held(&self, id: &str, is_held: bool) {

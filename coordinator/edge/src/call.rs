@@ -65,7 +65,9 @@ pub(crate) async fn answer(
     };
     let is_known = edge.0.catalogue.has_tool(name);
     let tool = if is_known { name } else { OTHER_TOOL };
-    let seen = Seen::begin(edge.watches(&body), edge.next_call_id(), tool, &caller.client);
+    let arguments = params.arguments.filter(|_| edge.0.roster.borrow().settings.show_arguments);
+    let named = (tool, &*caller.client);
+    let seen = Seen::begin(edge.watches(&body), edge.next_call_id(), named, arguments.map(RawValue::get));
     let invalid = |error: &RpcError| {
         seen.refuse(error);
         invalid(error)

@@ -14,8 +14,8 @@ use super::record::{Answer, Tape};
 
 /// Watches tool calls. It is told in the way of each, and must not wait.
 pub trait Observer: Send + Sync {
-    /// A call has come.
-    fn came(&self, call: &Named<'_>);
+    /// A call has come, with `arguments` when the user lets them be shown.
+    fn came(&self, call: &Named<'_>, arguments: Option<&str>);
     /// A call waits for a window, or does so no longer.
     fn held(&self, id: &str, is_held: bool);
     /// A call is passed to that window.
@@ -79,10 +79,10 @@ impl Seen {
     pub(crate) fn begin(
         (observer, tape): (&Arc<dyn Observer>, Option<Box<Tape>>),
         id: String,
-        tool: &str,
-        client: &str,
+        (tool, client): (&str, &str),
+        arguments: Option<&str>,
     ) -> Self {
-        observer.came(&Named { id: &id, tool, client });
+        observer.came(&Named { id: &id, tool, client }, arguments);
         Self {
             observer: observer.clone(),
             id,

@@ -26,6 +26,8 @@ const ENGLISH = {
   failed: '{0}: {1}',
   logs: 'Logs', level: 'Level', process: 'Of', line: 'Line', noLogs: 'No lines.', baton: 'coordinator', agent: 'window',
   logsOf: 'Call {0}: show all lines', showLogs: 'Show what is logged about call {0}',
+  streams: 'Raw streams', stream: 'Stream', event: 'Event', keep: 'Keep events', noStreams: 'No events.',
+  streamsNote: 'The events that go to clients, byte by byte: the last thousand, while they are kept. They hold source text and values.',
 };
 const CHINESE = {
   windows: '窗口', story: '发生了什么', calls: '工具调用', clients: 'AI 客户端',
@@ -52,6 +54,8 @@ const CHINESE = {
   failed: '{0}：{1}',
   logs: '日志', level: '级别', process: '来源', line: '内容', noLogs: '没有日志行。', baton: '协调器', agent: '窗口',
   logsOf: '调用 {0}：显示所有行', showLogs: '显示关于调用 {0} 的日志',
+  streams: '原始流', stream: '流', event: '事件', keep: '保留事件', noStreams: '没有事件。',
+  streamsNote: '逐字节显示发往客户端的事件：保留期间的最近一千个。其中含有源代码和变量值。',
 };
 /** What the coordinator says of its reasons; `(.*)` is the name of a window. */
 const REASONS = [
@@ -186,11 +190,15 @@ function windowRow(window) {
     make('td', {}, make('div', { class: 'actions' }, ...verbs.filter(Boolean).map((verb) => button(verb, window)))));
 }
 
-async function command(window, verb) {
+/** Sends what the person wants. */
+function post(path) {
   const form = document.querySelector('meta[name="baton-form"]').content;
   const headers = { 'content-type': 'application/json', 'baton-form': form };
-  const path = `/windows/${encodeURIComponent(window.id)}/${verb}`;
-  const answer = await fetch(path, { method: 'POST', headers, body: '{}' }).catch(() => undefined);
+  return fetch(path, { method: 'POST', headers, body: '{}' }).catch(() => undefined);
+}
+
+async function command(window, verb) {
+  const answer = await post(`/windows/${encodeURIComponent(window.id)}/${verb}`);
   if (answer?.status === 401) {
     close();
   } else if (!answer?.ok) {
@@ -255,8 +263,9 @@ function callRow(call) {
   const { state } = call;
   const isDone = state.is === 'done';
   const tokens = isDone && state.n_bytes > 0 ? number.format(Math.ceil(state.n_bytes / BYTES_OF_A_TOKEN)) : '';
+  const given = call.arguments ? make('div', { class: 'soft path' }, call.arguments) : '';
   return make('tr', {},
-    make('td', {}, time(call.at_ms)), make('td', { class: 'mono' }, call.tool), make('td', {}, call.name ?? ''),
+    make('td', {}, time(call.at_ms)), make('td', { class: 'mono' }, call.tool, given), make('td', {}, call.name ?? ''),
     make('td', {}, call.client), make('td', { class: 'number' }, isDone ? `${number.format(state.ms)} ms` : ''),
     make('td', {}, outcome(state)), make('td', { class: 'number' }, tokens), make('td', { class: 'soft mono' }, idButton(call.id)));
 }
@@ -292,7 +301,7 @@ function drawCalls() {
     const sorted = [...calls.values()].sort((one, other) => other.at_ms - one.at_ms || other.seq - one.seq);
     sorted.splice(CALLS_MAX).forEach(({ id }) => calls.delete(id));
     const wanted = $('filter').value.trim().toLowerCase();
-    const fits = (call) => [call.tool, call.name, call.client, call.id, call.state.error, call.state.is]
+    const fits = (call) => [call.tool, call.arguments, call.name, call.client, call.id, call.state.error, call.state.is]
       .some((text) => text?.toLowerCase().includes(wanted));
     draw($('calls'), wanted ? sorted.filter(fits) : sorted, ({ id }) => id, callRow);
     $('no-calls').hidden = sorted.length > 0;
@@ -313,9 +322,61 @@ async function older() {
   }
 }
 
+const LOOK_EVERY_MS = 2000;
+
+// Raw streams
+
+const EVENTS_MAX = 1000;
+let events = [];
+let listening;
+
+function eventRow({ at_ms: at, client, stream, text }) {
+  return make('tr', {},
+    make('td', {}, time(at)), make('td', {}, client), make('td', { class: 'number' }, number.format(stream)),
+    make('td', { class: 'mono path lines' }, text));
+}
+
+function drawEvents() {
+  const wanted = $('streams-filter').value.trim().toLowerCase();
+  const fitting = events.filter(({ client, text }) => [client, text].some((told) => told.toLowerCase().includes(wanted)));
+  draw($('streams'), fitting.reverse(), (event) => String(event.number), eventRow);
+  $('no-streams').hidden = fitting.length > 0;
+}
+
+const lastEvent = () => events.at(-1)?.number ?? 0;
+
+async function takeEvents(answer) {
+  if (answer?.status === 401) {
+    close();
+  } else if (answer?.ok) {
+    const { on, n_all: count, events: more } = await answer.json();
+    // Off and on again, they are counted from 1.
+    const known = on && count >= lastEvent() ? events : [];
+    events = [...known, ...more.filter((event) => event.number > (known.at(-1)?.number ?? 0))].slice(-EVENTS_MAX);
+    $('keep').setAttribute('aria-pressed', String(on));
+    drawEvents();
+  }
+}
+
+/** Asks for events as long as a person can see them. */
+async function lookAtStreams() {
+  clearTimeout(listening);
+  if (!$('streams-part').open) {
+    return;
+  }
+  listening = setTimeout(lookAtStreams, LOOK_EVERY_MS);
+  if (!document.hidden) {
+    takeEvents(await fetch(`/streams?after=${lastEvent()}`).catch(() => undefined));
+  }
+}
+
+async function keep() {
+  const isOn = $('keep').getAttribute('aria-pressed') === 'true';
+  takeEvents(await post(isOn ? '/streams/off' : '/streams/on'));
+}
+
 // Logs
 
-const LOOK_EVERY_MS = 2000;
 let logs = { stamp: '', lines: [] };
 let wantedCall = '';
 let looking;
@@ -387,6 +448,7 @@ let stream;
 function close() {
   stream.close();
   clearTimeout(looking);
+  clearTimeout(listening);
   trouble(TEXTS.over);
   document.querySelectorAll('button').forEach((one) => { one.disabled = true; });
 }
@@ -416,6 +478,9 @@ document.documentElement.lang = isChinese ? 'zh-CN' : 'en';
 document.querySelectorAll('[data-text]').forEach((element) => { element.textContent = TEXTS[element.dataset.text]; });
 $('filter').addEventListener('input', drawCalls);
 $('older').addEventListener('click', older);
+$('streams-part').addEventListener('toggle', lookAtStreams);
+$('streams-filter').addEventListener('input', drawEvents);
+$('keep').addEventListener('click', keep);
 $('logs-part').addEventListener('toggle', lookAtLogs);
 $('logs-filter').addEventListener('input', drawLogs);
 $('level').addEventListener('change', () => showLogsOf(wantedCall));

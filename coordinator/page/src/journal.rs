@@ -8,6 +8,8 @@ use std::time::SystemTime;
 
 use baton_proto::ids::WindowId;
 use baton_proto::page::{Call, CallState, ClientView};
+use baton_proto::redact;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::since_1970;
@@ -16,6 +18,8 @@ use crate::since_1970;
 const DONE_MAX: usize = 1_000;
 /// Clients that are remembered, by name.
 const CLIENTS_MAX: usize = 64;
+/// Characters of a call's arguments that are kept, where they are.
+const ARGUMENTS_MAX: usize = 500;
 /// Characters of a client's name that are kept.
 const NAME_MAX: usize = 64;
 
@@ -50,16 +54,16 @@ impl Default for Journal {
 }
 
 impl Journal {
-    /// A call has come.
-    pub fn came(&self, id: &str, tool: &str, client: &str) {
+    /// A call has come, with `arguments` that are to be seen.
+    pub fn came(&self, id: &str, tool: &str, client: &str, arguments: Option<&str>) {
         let at_ms = since_1970(SystemTime::now());
-        let client = &*plain(client);
+        let (client, arguments) = (&*plain(client), arguments.and_then(shown));
         let mut calls = self.calls();
         let seq = calls.next();
         calls.meet(client, at_ms);
         let (tool, client) = (tool.to_owned(), client.to_owned());
-        let call =
-            Call { id: id.to_owned(), seq, at_ms, tool, client, window: None, state: CallState::Running };
+        let state = CallState::Running;
+        let call = Call { id: id.to_owned(), seq, at_ms, tool, client, arguments, window: None, state };
         calls.running.insert(id.into(), call);
         self.tell(calls);
     }
@@ -169,6 +173,18 @@ impl Calls {
     }
 }
 
+/// Arguments without secrets, and no longer than a person reads.
+fn shown(arguments: &str) -> Option<String> {
+    let mut arguments: Value = serde_json::from_str(arguments).ok()?;
+    redact::json(&mut arguments);
+    let text = arguments.to_string();
+    let mut short: String = text.chars().take(ARGUMENTS_MAX).collect();
+    if short.len() < text.len() {
+        short.push_str("...");
+    }
+    Some(short).filter(|text| text != "{}")
+}
+
 /// A name that fills neither a memory nor a screen, and does nothing to a terminal.
 fn plain(name: &str) -> String {
     name.chars().take(NAME_MAX).map(|one| if one.is_control() { '?' } else { one }).collect()
@@ -189,8 +205,8 @@ mod tests {
     #[test]
     fn a_page_that_follows_the_changes_knows_what_there_is() {
         let journal = Journal::default();
-        journal.came("a", "debug", "claude-code");
-        journal.came("b", "code", "cursor");
+        journal.came("a", "debug", "claude-code", None);
+        journal.came("b", "code", "cursor", None);
         let (first, seq) = journal.changed_after(0, 100);
         assert_eq!(ids(&first), ["a", "b"]);
         assert!(journal.changed_after(seq, 100).0.is_empty());
@@ -211,7 +227,7 @@ mod tests {
         let journal = Journal::default();
         for number in 0..DONE_MAX + 50 {
             let id = number.to_string();
-            journal.came(&id, "debug", "client");
+            journal.came(&id, "debug", "client", None);
             journal.over(&id, done(1));
         }
         let (mut seen, mut before) = (Vec::new(), u64::MAX);
@@ -230,11 +246,21 @@ mod tests {
     fn what_a_client_calls_itself_fills_no_memory() {
         let journal = Journal::default();
         for number in 0..1_000 {
-            journal.came(&number.to_string(), "debug", &format!("{number}{}", "é".repeat(10_000)));
+            journal.came(&number.to_string(), "debug", &format!("{number}{}", "é".repeat(10_000)), None);
         }
         let clients = journal.clients();
         assert_eq!(clients.len(), CLIENTS_MAX);
         assert!(clients.iter().all(|client| client.name.chars().count() == NAME_MAX));
+    }
+
+    #[test]
+    fn arguments_are_short_and_without_secrets() {
+        let told = r#"{"expression": "x", "env": {"API_KEY": "k"}}"#;
+        assert_eq!(shown(told).unwrap(), r#"{"expression":"x","env":{"API_KEY":"[redacted]"}}"#);
+        assert_eq!(shown("{}"), None);
+        assert_eq!(shown("no JSON"), None);
+        let long = shown(&format!(r#"{{"code": "{}"}}"#, "é".repeat(10_000))).unwrap();
+        assert_eq!(long.chars().count(), ARGUMENTS_MAX + 3);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! framework, nothing from a network. It lives by server-sent events ([`baton_proto::page`]). Who may see it is
 //! decided before, by [`baton_http::guard`]; only the one-time link is looked at here.
 //!
-//! **Invariant:** whatever it shows of clients and windows is text to the browser, and never markup. It holds no
-//! argument and no answer of a call.
+//! **Invariant:** whatever it shows of clients and windows is text to the browser, and never markup. It shows no argument
+//! of a call unless the user sets `show_arguments`, and no answer unless the user has the events of streams kept.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -15,6 +15,7 @@
 //! | `overview` | all that there is to see, at one moment |
 //! | `events` | the stream of an open page |
 //! | `logs` | lines of the log |
+//! | [`streams`] | the events of streams to clients |
 
 mod events;
 pub mod holdings;
@@ -22,6 +23,7 @@ pub mod journal;
 mod logs;
 mod overview;
 mod story;
+pub mod streams;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,7 +36,7 @@ use baton_http::body::Body;
 use baton_http::guard::{OPEN, PAGE_COOKIE};
 use baton_http::passes::{PAGE_LIFE, Passes};
 use baton_http::respond;
-use baton_proto::control::Outcome;
+use baton_proto::control::{Outcome, RawWish};
 use baton_proto::ids::WindowId;
 use baton_proto::page::{Look, Overview};
 use http::header::{self, HeaderValue};
@@ -48,6 +50,7 @@ use events::Stream;
 use holdings::Holdings;
 use journal::Journal;
 use story::Story;
+use streams::Streams;
 
 const HTML: &str = "text/html; charset=utf-8";
 /// Calls that one answer of older ones has.
@@ -76,6 +79,8 @@ pub struct Seen {
     pub holdings: Holdings,
     /// The folder of the log files.
     pub logs: Option<PathBuf>,
+    /// The events of streams to clients.
+    pub streams: Streams,
 }
 
 #[derive(Debug)]
@@ -87,6 +92,7 @@ struct Shared {
     journal: Arc<Journal>,
     holdings: Holdings,
     logs: Option<PathBuf>,
+    streams: Streams,
     story: watch::Receiver<Arc<Story>>,
     since: SystemTime,
     /// Streams that are open.
@@ -107,7 +113,7 @@ impl Page {
         let story = story::follow(keeper.watch(), closing.clone());
         let since = SystemTime::now();
         let n_streams = Arc::default();
-        let Seen { journal, holdings, logs } = seen;
+        let Seen { journal, holdings, logs, streams } = seen;
         Self(Arc::new(Shared {
             keeper,
             passes,
@@ -115,6 +121,7 @@ impl Page {
             journal,
             holdings,
             logs,
+            streams,
             story,
             since,
             n_streams,
@@ -170,6 +177,10 @@ impl Page {
                 Some(lines) => json(StatusCode::OK, &lines),
                 None => respond::empty(StatusCode::NO_CONTENT),
             },
+            "/streams" => {
+                let after = query.and_then(|query| query.strip_prefix("after=")?.parse().ok());
+                self.streams(RawWish { on: None, after: after.unwrap_or_default() })
+            }
             "/" => {
                 let epoch = self.0.keeper.roster().client_epoch;
                 let mut cookies = baton_http::guard::cookies(&parts.headers);
@@ -205,8 +216,13 @@ impl Page {
         response
     }
 
-    /// Does to a window what the person wants: `/windows/ID/VERB`.
+    /// Does what the person wants: to a window, `/windows/ID/VERB`, or with the events of streams.
     async fn command(&self, path: &str) -> Response<Body> {
+        match path {
+            "/streams/on" => return self.streams(RawWish { on: Some(true), after: 0 }),
+            "/streams/off" => return self.streams(RawWish { on: Some(false), after: 0 }),
+            _ => {}
+        }
         let words: Vec<&str> = path.split('/').collect();
         let ["", "windows", id, verb] = words[..] else { return unknown() };
         let Ok(id) = id.parse::<WindowId>() else { return unknown() };
@@ -221,6 +237,10 @@ impl Page {
             Ok(outcome) => json(StatusCode::OK, &outcome),
             Err(error) => json(StatusCode::CONFLICT, &json!({ "message": error.to_string() })),
         }
+    }
+
+    fn streams(&self, wish: RawWish) -> Response<Body> {
+        json(StatusCode::OK, &self.0.streams.look(&wish))
     }
 
     /// The calls before that change, the latest first.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::outcome::{Done, Failed, exit};
+use super::programs;
 use super::window::agent_program;
 
 /// How long the agent's program may take to look at what is installed.
@@ -29,7 +30,7 @@ pub(super) async fn run(verb: &str, options: AdaptersOptions) -> Done {
     // Its help shows the words that were typed.
     #[cfg(unix)]
     command.arg0("baton");
-    command.arg(verb).args(options.arguments).stdin(Stdio::null());
+    command.arg(verb).args(options.arguments).envs(programs::variables(verb)).stdin(Stdio::null());
     let status = command.status().await.map_err(|error| {
         let message = format!("cannot run {}: {error}", program.display());
         Failed::new(exit::UNAVAILABLE, message).with_hint("reinstall Baton")
@@ -46,6 +47,7 @@ pub(super) async fn run(verb: &str, options: AdaptersOptions) -> Done {
 pub(super) async fn listed(verb: &str) -> Value {
     let Ok(program) = agent_program() else { return json!({ "error": "there is no baton-agent" }) };
     let mut command = Command::new(&program);
+    command.envs(programs::variables(verb));
     command.args([verb, "list", "--json"]).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     match tokio::time::timeout(LIST_LIMIT, command.output()).await {
         Ok(Ok(output)) => serde_json::from_slice(&output.stdout)

@@ -18,6 +18,8 @@ use super::adapters;
 use super::config::{by_command_line, by_url};
 use super::outcome::{Done, Failed, exit, with_sources};
 use super::output;
+use super::programs;
+use super::settings::stored_settings;
 use super::status::word;
 
 /// Less free space than this, and state and logs are soon not written any more.
@@ -87,6 +89,7 @@ async fn examine() -> Vec<Finding> {
                 installed(&mut findings, SERVERS, "servers").await;
             }
         }
+        named_programs(&mut findings, &home).await;
         let ours = Ours::new(&home, status.as_ref());
         for client in Client::all() {
             client_file(&mut findings, &ours, client);
@@ -126,6 +129,7 @@ const WINDOW: &str = "window";
 const CLIENT: &str = "client";
 const ADAPTERS: &str = "debug adapter";
 const SERVERS: &str = "language server";
+const PROGRAMS: &str = "settings";
 
 /// Whether it can be used at all; without it there is nothing more to look at.
 fn state_folder(findings: &mut Findings) -> Option<Home> {
@@ -239,6 +243,16 @@ async fn installed(findings: &mut Findings, check: &'static str, verb: &str) {
         findings.warning(check, "none is installed for headless windows", hint);
     } else {
         findings.ok(check, names.join(", "));
+    }
+}
+
+/// The programs that the settings name, when there is something wrong with them.
+async fn named_programs(findings: &mut Findings, home: &Home) {
+    let named = stored_settings(home).programs;
+    for problem in programs::problems(named.iter()).await {
+        let hint =
+            "`baton settings programs NAME=PATH` names another one, `baton settings programs NAME=` none";
+        findings.error(PROGRAMS, problem, Some(hint.to_owned()));
     }
 }
 

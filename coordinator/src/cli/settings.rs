@@ -1,5 +1,7 @@
 //! `baton port`, `baton token`, `baton settings`.
 
+use std::path::PathBuf;
+
 use baton_daemon::configuration::{Configuration, expected, nearest, schema_text};
 use baton_daemon::state::State;
 use baton_link::connection::CallError;
@@ -9,10 +11,11 @@ use baton_link::logging;
 use baton_proto::control::{PortChange, PortChanged, Settings, SettingsChange};
 use baton_proto::discovery::Role;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::outcome::{Done, Failed, exit};
 use super::output;
+use super::programs;
 use super::reach::{parse_port, started, url};
 
 #[derive(Debug, Args)]
@@ -35,7 +38,8 @@ pub(crate) struct TokenOptions {
 #[derive(Debug, Args)]
 pub(crate) struct SettingsOptions {
     /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, redact, allow_protected,
-    /// session_idle_s, session_memory_mb, session_processes, server_memory_mb, log, log_format, or error_dsn
+    /// session_idle_s, session_memory_mb, session_processes, server_memory_mb, adapter_timeout_s, expression_timeout_s,
+    /// server_timeout_s, server_idle_s, programs, show_arguments, log, log_format, log_mb, or error_dsn
     key: Option<String>,
     /// Print the path of the file that holds the settings
     #[arg(long, conflicts_with = "key")]
@@ -43,7 +47,7 @@ pub(crate) struct SettingsOptions {
     /// Print the JSON schema of that file
     #[arg(long, conflicts_with_all = ["key", "path"])]
     schema: bool,
-    /// New value: true, false, a word, a number, or a comma-separated list
+    /// New value: true, false, a word, a number, a comma-separated list, or NAME=PATH
     #[arg(requires = "key")]
     value: Option<String>,
 }
@@ -130,6 +134,16 @@ pub(super) async fn settings(options: SettingsOptions) -> Done {
         serde_json::from_value(json!({ &key: to_value(&text, old) })).map_err(|_| {
             Failed::new(exit::USAGE, format!("invalid value '{text}' for {key} ({})", expected(&key)))
         })?;
+    if let Some(programs) = &change.programs {
+        // What was named before may be gone by now, and is not to keep others from being named.
+        let old = old.as_object();
+        let is_new =
+            |name: &str, path: &str| old.is_none_or(|old| old.get(name).is_none_or(|old| old != path));
+        let new = programs.iter().filter(|(name, path)| is_new(name, path));
+        if let Some(problem) = programs::problems(new).await.into_iter().next() {
+            return Err(Failed::new(exit::USAGE, problem));
+        }
+    }
     output::json(&connection.change_settings(&change).await?);
     Ok(())
 }
@@ -159,7 +173,8 @@ pub(super) async fn current(home: &Home) -> Result<Settings, Failed> {
     }
 }
 
-fn stored_settings(home: &Home) -> Settings {
+/// What a coordinator that starts now begins with.
+pub(super) fn stored_settings(home: &Home) -> Settings {
     let state: Option<State> = home.read_state().ok().flatten();
     Configuration::new(home).begin(&state.unwrap_or_default())
 }
@@ -167,10 +182,35 @@ fn stored_settings(home: &Home) -> Settings {
 /// Reads a value as the kind that the setting has now.
 fn to_value(text: &str, old: &Value) -> Value {
     match old {
+        Value::Object(entries) => entries_with(entries.clone(), text),
         Value::Array(_) => text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
         Value::String(_) => text.into(),
         _ => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
     }
+}
+
+/// A path as the person who typed it means it.
+fn absolute(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => std::path::absolute(path).unwrap_or_else(|_| path.into()),
+    }
+}
+
+/// These entries with those of `NAME=PATH,...`; one without a path goes.
+fn entries_with(mut entries: Map<String, Value>, text: &str) -> Value {
+    for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        match entry.split_once('=') {
+            Some((name, "")) => {
+                entries.remove(name.trim());
+            }
+            Some((name, path)) => {
+                entries.insert(name.trim().to_owned(), absolute(path.trim()).to_string_lossy().into());
+            }
+            None => return text.into(),
+        }
+    }
+    Value::Object(entries)
 }
 
 #[cfg(test)]
@@ -183,5 +223,8 @@ mod tests {
         assert_eq!(to_value("a, b,", &json!([])), json!(["a", "b"]));
         assert_eq!(to_value("1", &json!("ask")), json!("1"));
         assert_eq!(to_value("x", &json!(1)), json!("x"));
+        let programs = json!({"gdb": "/g", "ty": "/t"});
+        assert_eq!(to_value("gdb=, java = /j", &programs), json!({"java": "/j", "ty": "/t"}));
+        assert_eq!(to_value("/g", &programs), json!("/g"));
     }
 }

@@ -17,6 +17,7 @@
 //! | [`trees`] | which tree of sources a path is of: a window's own, or another one inside of it |
 //! | [`process`] | the only file that spawns children |
 //! | [`census`] | how many adapters and servers were started, died and run |
+//! | [`programs`] | adapters and servers that the user has somewhere of their own |
 //! | [`rustup`] | what stands behind the names that rustup puts on the search path |
 //! | [`framing`], [`pipe`] | CORE: `Content-Length` framing; a connection that speaks in it |
 //! | [`shim`] | the channel to the VS Code extension |
@@ -36,6 +37,7 @@ pub mod object;
 pub mod paths;
 pub mod pipe;
 pub mod process;
+pub mod programs;
 pub mod rustup;
 pub mod shim;
 pub mod tasks;

@@ -50,13 +50,15 @@ pub mod undo;
 pub mod watch;
 pub(crate) mod write;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::task::JoinHandle;
+
+pub use self::server::life::Limits as ServerLimits;
 
 use self::editor::CodeEditor;
 use self::files::FileError;
@@ -145,9 +147,14 @@ impl CodeIndex {
         self.inner.allows_protected.store(is_allowed, Ordering::Relaxed);
     }
 
-    /// How much memory a server may take from now on, in megabytes, unless its entry in the table says otherwise.
-    pub fn limit_memory(&self, max_mb: u64) {
-        self.inner.shared.max_memory_mb.store(max_mb, Ordering::Relaxed);
+    /// What a server may take from now on, those that run included.
+    pub fn limit(&self, limits: &ServerLimits) {
+        self.inner.shared.limits.send_if_modified(|set| std::mem::replace(set, *limits) != *limits);
+    }
+
+    /// Where servers are that the user has somewhere of their own, for those that start from now on.
+    pub fn set_programs(&self, programs: &BTreeMap<String, String>) {
+        self.inner.places.programs.set(programs);
     }
 
     /// How many servers it ran, by name.
@@ -248,10 +255,18 @@ impl CodeIndex {
                 let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
                 format!("no language server is known for {} files", extension.unwrap_or_default())
             }
-            NoServer::NotInstalled(names) => format!(
-                "no language server for it is installed; `baton servers install {}` would",
-                names.first().map(String::as_str).unwrap_or_default()
-            ),
+            NoServer::NotInstalled(names) => {
+                let name = names.first().map(String::as_str).unwrap_or_default();
+                match self.inner.places.programs.get(name) {
+                    Some(path) => format!(
+                        "{}, which the setting `programs` has for the language server {name}, cannot be run",
+                        path.display()
+                    ),
+                    None => format!(
+                        "no language server for it is installed; `baton servers install {name}` would"
+                    ),
+                }
+            }
         };
         match &self.table().problem {
             Some(problem) => format!("{why} ({problem})"),

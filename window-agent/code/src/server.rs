@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Span;
 
+use self::life::Limits;
 use super::documents::Snapshot;
 use super::lsp::notices::Capabilities;
 use super::lsp::{self, Diagnostic, Position};
@@ -215,28 +216,15 @@ pub struct Server {
     last_id: Arc<AtomicU64>,
 }
 
-/// What a server may take in megabytes, when nothing else is said.
-const MAX_MEMORY_MB: u64 = 4096;
-
 /// What the servers of a window have in common; clones share it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Shared {
-    /// What each may take in megabytes, unless its entry says otherwise.
-    pub max_memory_mb: Arc<AtomicU64>,
+    /// What each may take.
+    pub limits: Arc<watch::Sender<Limits>>,
     /// Where they are counted.
     pub census: Census,
     /// What the next answer tells beside its own: sentences.
     pub news: Arc<Mutex<Vec<String>>>,
-}
-
-impl Default for Shared {
-    fn default() -> Self {
-        Self {
-            max_memory_mb: Arc::new(MAX_MEMORY_MB.into()),
-            census: Census::default(),
-            news: Arc::default(),
-        }
-    }
 }
 
 impl Server {

@@ -13,12 +13,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use baton_agent_base::process::Program;
+use baton_agent_base::programs::{self, Programs};
 use baton_agent_base::rustup;
 
 /// The table of this build.
 const TABLE: &str = include_str!("servers.json");
 /// Environment variable that names the folder of installed servers.
 const SERVERS_VARIABLE: &str = "BATON_SERVERS";
+/// Environment variables that start with this name the program of a server: `BATON_SERVER_CLANGD`.
+const PROGRAM_VARIABLE: &str = "BATON_SERVER_";
 /// Largest table of a user.
 const MAX_CONFIG_LEN: u64 = 1024 * 1024;
 
@@ -108,6 +111,8 @@ pub struct Places {
     pub search_path: Option<OsString>,
     /// Folder for what is known of changes that are being made.
     pub changes: Option<PathBuf>,
+    /// Programs that the user has somewhere of their own, by server.
+    pub programs: Programs,
 }
 
 impl Places {
@@ -118,6 +123,7 @@ impl Places {
             config: folders::config("servers.json"),
             search_path: std::env::var_os("PATH"),
             changes: folders::changes(),
+            programs: Programs::from_env(PROGRAM_VARIABLE),
         }
     }
 }
@@ -267,7 +273,11 @@ fn find_program(spec: &ServerSpec, places: &Places, root: &Path, folder: &Path) 
         .collect();
     search.extend(places.search_path.iter().flat_map(std::env::split_paths));
     let search = std::env::join_paths(search).ok();
-    spec.commands.iter().find_map(|command| {
+    let named = places.programs.get(&spec.name);
+    let named = named.map(|program| spec.commands.first().map(|first| programs::at(first, &program)));
+    // Without the named one the server is missing, rather than another than the user wants.
+    let commands = named.as_ref().map_or(&spec.commands[..], |named| named.as_slice());
+    commands.iter().find_map(|command| {
         let mut parts = Vec::with_capacity(command.len());
         for part in command {
             parts.push(match part.contains("{installed}") {
@@ -362,6 +372,11 @@ mod tests {
         assert_eq!(choose("x.lua").unwrap_err(), NoServer::NotInstalled(vec!["lua".to_owned()]));
         assert_eq!(choose("x.nothing").unwrap_err(), NoServer::Unknown);
         assert_eq!(choose("Makefile").unwrap_err(), NoServer::Unknown);
+        let named = |path: &str| BTreeMap::from([("lua".to_owned(), path.to_owned())]);
+        places.programs.set(&named("/bin/sh"));
+        assert_eq!(choose("x.lua").unwrap().program.path, Path::new("/bin/sh"));
+        places.programs.set(&named("/no/such"));
+        assert_eq!(choose("x.lua").unwrap_err(), NoServer::NotInstalled(vec!["lua".to_owned()]));
         std::fs::write(&config, "[{}]").unwrap();
         assert!(Table::open(&places).problem.unwrap().contains("missing field"));
     }

@@ -17,6 +17,7 @@
 //! | [`editor`] | VS Code, which does the debugging in its windows |
 //! | [`probe`] | starts an adapter and hears its first answer |
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
@@ -127,7 +128,22 @@ impl Debugger {
             idle: first.idle.or(limits.idle),
             memory: first.memory.or(limits.memory),
             processes: first.processes.or(limits.processes),
+            answer: first.answer.or(limits.answer),
+            expression: first.expression.or(limits.expression),
         });
+    }
+
+    /// Where adapters are that the user has somewhere of their own, for sessions that start from now on.
+    pub fn set_programs(&self, programs: &BTreeMap<String, String>) {
+        self.options.shelf.programs.set(programs);
+    }
+
+    fn answer_timeout(&self) -> Duration {
+        self.limits.borrow().answer.unwrap_or(REQUEST_TIMEOUT)
+    }
+
+    fn expression_timeout(&self) -> Duration {
+        self.limits.borrow().expression.unwrap_or(EVALUATE_TIMEOUT)
     }
 
     /// What the ids of all its sessions begin with: eight hexadecimal digits.
@@ -290,19 +306,19 @@ impl Debugger {
 
     /// The scopes of a frame of the latest stop.
     pub async fn scopes(&self, frame_id: i64) -> Result<Vec<Scope>, DebugError> {
-        self.ask_adapter("scopes", REQUEST_TIMEOUT, |reply| Command::Scopes { frame_id, reply }).await
+        self.ask_adapter("scopes", self.answer_timeout(), |reply| Command::Scopes { frame_id, reply }).await
     }
 
     /// What a scope or a variable contains.
     pub async fn variables(&self, reference: i64, paging: Paging) -> Result<Variables, DebugError> {
         let command = |reply| Command::Variables { reference, paging, reply };
-        self.ask_adapter("variables", REQUEST_TIMEOUT, command).await
+        self.ask_adapter("variables", self.answer_timeout(), command).await
     }
 
     /// Evaluates an expression in a frame of the latest stop.
     pub async fn evaluate(&self, evaluate: Evaluate) -> Result<Evaluated, DebugError> {
         let command = |reply| Command::Evaluate { evaluate, reply };
-        self.ask_adapter("evaluate", EVALUATE_TIMEOUT, command).await
+        self.ask_adapter("evaluate", self.expression_timeout(), command).await
     }
 
     /// Ends a session with its children: kills a launched program, detaches from one that was attached to. Gives

@@ -1,11 +1,11 @@
 //! What the engine needs to know of its window and surroundings.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use baton_agent_base::census::Census;
+use baton_agent_base::programs::Programs;
 use baton_link::folders;
 
 use crate::breakpoints::kept::Kept;
@@ -73,21 +73,17 @@ pub struct Shelf {
     pub folder: Option<PathBuf>,
     /// The user's own table.
     pub config: Option<PathBuf>,
-    /// Programs that the environment names, by adapter.
-    pub programs: BTreeMap<String, PathBuf>,
+    /// Programs that the user has somewhere of their own, by adapter.
+    pub programs: Programs,
 }
 
 impl Shelf {
     /// The user's own places; with `BATON_HOME` set they lie in that folder.
     pub fn from_env() -> Self {
-        let programs = std::env::vars_os().filter_map(|(name, value)| {
-            let name = name.to_str()?.strip_prefix(PROGRAM_VARIABLE)?.to_lowercase().replace('_', "-");
-            Some((name, PathBuf::from(value)))
-        });
         Self {
             folder: folders::installed("adapters", ADAPTERS_VARIABLE),
             config: folders::config("adapters.json"),
-            programs: programs.collect(),
+            programs: Programs::from_env(PROGRAM_VARIABLE),
         }
     }
 

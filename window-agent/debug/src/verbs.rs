@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::{BREAKPOINT_TIMEOUT, Debugger, EVALUATE_TIMEOUT, REQUEST_TIMEOUT, Wait};
+use super::{BREAKPOINT_TIMEOUT, Debugger, Wait};
 use crate::breakpoints::HitCondition;
 use crate::engine::Command;
 use crate::error::DebugError;
@@ -198,7 +198,7 @@ impl Debugger {
     pub async fn threads(&self, session: Option<&SessionId>) -> Result<Vec<Thread>, DebugError> {
         let session = session.cloned();
         let command = |reply| Command::Threads { session, reply };
-        self.ask_adapter("threads", REQUEST_TIMEOUT, command).await
+        self.ask_adapter("threads", self.answer_timeout(), command).await
     }
 
     /// `levels` frames of a stopped thread from `start` on (0 is the innermost); without a thread, of the one that
@@ -212,13 +212,13 @@ impl Debugger {
     ) -> Result<StackTrace, DebugError> {
         let (session, page) = (session.cloned(), (i64::from(start), i64::from(levels)));
         let command = |reply| Command::StackTrace { session, thread_id, page, reply };
-        self.ask_adapter("stackTrace", REQUEST_TIMEOUT, command).await
+        self.ask_adapter("stackTrace", self.answer_timeout(), command).await
     }
 
     /// Sends a request of any kind, and gives the body of the answer.
     pub async fn request(&self, request: Request) -> Result<Value, DebugError> {
         let name = request.command.clone();
-        let timeout = request.timeout.unwrap_or(EVALUATE_TIMEOUT);
+        let timeout = request.timeout.unwrap_or_else(|| self.expression_timeout());
         self.ask_adapter(&name, timeout, |reply| Command::Request { request, reply }).await
     }
 

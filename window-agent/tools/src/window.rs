@@ -25,8 +25,8 @@ use baton_agent_base::tasks::Step;
 use baton_agent_base::trees::{Trees, Whose};
 use baton_agent_base::workspace::{Stand, Workspace};
 use baton_agent_base::{paths, process};
-use baton_agent_code::CodeIndex;
 use baton_agent_code::servers::Places;
+use baton_agent_code::{CodeIndex, ServerLimits};
 use baton_agent_debug::Debugger;
 use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::SessionId;
@@ -178,8 +178,10 @@ impl Window {
         *self.toolsets.lock().unwrap_or_else(PoisonError::into_inner) = settings.toolsets.clone();
         self.redacts.store(settings.redact, Ordering::Relaxed);
         self.code.allow_protected(settings.allow_protected);
-        self.code.limit_memory(settings.server_memory_mb);
+        self.code.limit(&code_limits(settings));
+        self.code.set_programs(&settings.programs);
         self.debugger.limit(limits(settings));
+        self.debugger.set_programs(&settings.programs);
     }
 
     /// Ends a session, and those that it is bound to.
@@ -338,6 +340,17 @@ fn limits(settings: &Settings) -> Limits {
             .map(|mb| mb.saturating_mul(1024 * 1024))
             .or_else(most_of_machine),
         processes: set(settings.session_processes),
+        answer: set(settings.adapter_timeout_s).map(Duration::from_secs),
+        expression: set(settings.expression_timeout_s).map(Duration::from_secs),
+    }
+}
+
+/// What language servers may take, as the user set it.
+fn code_limits(settings: &Settings) -> ServerLimits {
+    ServerLimits {
+        memory_mb: settings.server_memory_mb,
+        start: Duration::from_secs(settings.server_timeout_s),
+        idle: Duration::from_secs(settings.server_idle_s),
     }
 }
 

@@ -58,7 +58,7 @@ fn api() -> Api {
             match order {
                 None => return,
                 Some(Order::ChangeSettings(change, reply)) => {
-                    let changed = owner.change_settings(change).await.map_err(Explanation::new);
+                    let changed = owner.change_settings(*change).await.map_err(Explanation::new);
                     reply.send(changed).unwrap();
                 }
                 Some(other) => others.send(other).await.unwrap(),

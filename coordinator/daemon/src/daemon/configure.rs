@@ -19,7 +19,7 @@ impl Daemon {
                 return;
             }
             Some(Found::Nothing) => Settings::default(),
-            Some(Found::Settings(change)) => Settings::default().changed(change),
+            Some(Found::Settings(change)) => Settings::default().changed(*change),
         };
         if settings != self.saved.borrow().settings {
             info!(path = %self.configuration.path().display(), "takes the settings that were changed");

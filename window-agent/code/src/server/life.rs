@@ -3,10 +3,23 @@
 
 use std::time::{Duration, Instant};
 
-/// Longest start; what takes longer hangs.
-pub const START_LIMIT: Duration = Duration::from_secs(60);
-/// A server that nobody asked for so long is stopped.
-pub const IDLE_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// What a server may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Memory in megabytes, unless its entry in the table says otherwise.
+    pub memory_mb: u64,
+    /// Longest start; what takes longer hangs.
+    pub start: Duration,
+    /// One that nobody asked for so long is stopped.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory_mb: 4096, start: Duration::from_secs(60), idle: Duration::from_secs(10 * 60) }
+    }
+}
+
 /// After so long without a crash the earlier ones are forgotten.
 const FORGET_AFTER: Duration = Duration::from_secs(120);
 /// Pauses before the first, second, ... restart; the last one repeats.
@@ -57,15 +70,26 @@ pub struct Life {
     n_crashes: usize,
     last_wanted: Option<Instant>,
     output: Option<Output>,
+    limits: Limits,
 }
 
 impl Default for Life {
     fn default() -> Self {
-        Self { phase: Phase::Down, n_crashes: 0, last_wanted: None, output: None }
+        Self::new(Limits::default())
     }
 }
 
 impl Life {
+    /// The life of a server that has not been asked for.
+    pub fn new(limits: Limits) -> Self {
+        Self { phase: Phase::Down, n_crashes: 0, last_wanted: None, output: None, limits }
+    }
+
+    /// From now on it may take so much.
+    pub fn limit(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// Takes in what happened.
     pub fn handle(&mut self, now: Instant, input: Input) {
         match (input, self.phase) {
@@ -94,13 +118,13 @@ impl Life {
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self.phase {
-            Phase::Starting { since } if now >= since + START_LIMIT => {
+            Phase::Starting { since } if now >= since + self.limits.start => {
                 self.output = Some(Output::Kill);
                 self.handle(now, Input::Exited);
             }
             Phase::Pausing { until } if now >= until => {
                 // A restart that nobody waits for is left to the next call.
-                let is_wanted = self.last_wanted.is_some_and(|wanted| now < wanted + IDLE_LIMIT);
+                let is_wanted = self.last_wanted.is_some_and(|wanted| now < wanted + self.limits.idle);
                 if is_wanted { self.spawn(now) } else { self.phase = Phase::Down }
             }
             Phase::Ready { .. } if self.idle_at().is_some_and(|idle| now >= idle) => self.stop(),
@@ -112,7 +136,7 @@ impl Life {
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.phase {
             Phase::Down => None,
-            Phase::Starting { since } => Some(since + START_LIMIT),
+            Phase::Starting { since } => Some(since + self.limits.start),
             Phase::Ready { .. } => self.idle_at(),
             Phase::Pausing { until } => Some(until),
         }
@@ -153,7 +177,7 @@ impl Life {
     }
 
     fn idle_at(&self) -> Option<Instant> {
-        self.last_wanted.map(|wanted| wanted + IDLE_LIMIT)
+        self.last_wanted.map(|wanted| wanted + self.limits.idle)
     }
 }
 
@@ -162,6 +186,19 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const START_LIMIT: Duration = Duration::from_secs(60);
+    const IDLE_LIMIT: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn a_limit_that_changes_counts_at_once() {
+        let (mut life, start) = (Life::default(), Instant::now());
+        life.handle(start, Input::Wanted);
+        assert_eq!(life.poll_timeout(), Some(start + START_LIMIT));
+        life.limit(Limits { start: 5 * SECOND, idle: 2 * SECOND, ..Limits::default() });
+        assert_eq!(life.poll_timeout(), Some(start + 5 * SECOND));
+        life.handle(start + SECOND, Input::Initialized);
+        assert_eq!(life.poll_timeout(), Some(start + 2 * SECOND));
+    }
 
     #[test]
     fn it_starts_on_demand_and_stops_when_idle() {

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -123,13 +122,14 @@ impl Task {
         (activity, diagnostics): (watch::Sender<Activity>, DiagnosticMap),
         shared: Shared,
     ) -> Self {
+        let limits = *shared.limits.borrow();
         Self {
             choice,
             mark,
             activity,
             diagnostics,
             shared,
-            life: Life::default(),
+            life: Life::new(limits),
             documents: Documents::default(),
             running: None,
             waiting: VecDeque::new(),
@@ -140,9 +140,11 @@ impl Task {
     }
 
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        let mut limits = self.shared.limits.subscribe();
         loop {
             let timeout = self.next_timeout();
             tokio::select! {
+                Ok(()) = limits.changed() => self.life.limit(*limits.borrow_and_update()),
                 command = commands.recv() => match command {
                     Some(command) => self.on_command(command).await,
                     None => return,
@@ -205,8 +207,8 @@ impl Task {
             return;
         }
         self.next_memory_check = now + MEMORY_CHECK;
-        let set = || self.shared.max_memory_mb.load(Ordering::Relaxed);
-        let max_mb = self.choice.spec.max_memory_mb.unwrap_or_else(set);
+        let set = self.shared.limits.borrow().memory_mb;
+        let max_mb = self.choice.spec.max_memory_mb.unwrap_or(set);
         let bytes = process::memory_of_group(running.process.pid());
         let server = self.choice.spec.name.clone();
         let taken_mb = bytes / (1024 * 1024);
@@ -226,7 +228,7 @@ impl Task {
             self.fail_waiting(&error);
             self.lose_running();
             // The next call starts it again: nobody may be waiting.
-            self.life = Life::default();
+            self.life = Life::new(*self.shared.limits.borrow());
         } else if taken_mb.saturating_mul(100) > max_mb.saturating_mul(WARN_PERCENT) && !running.is_warned_of
         {
             running.is_warned_of = true;
@@ -310,7 +312,7 @@ impl Task {
                 if let Some(running) = self.take_running() {
                     running.end().await;
                 }
-                self.life = Life::default();
+                self.life = Life::new(*self.shared.limits.borrow());
                 let _ = reply.send(());
             }
         }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::adapter::{Adapter, Dialect};
 use crate::adapters::debugpy;
 use crate::options::DebuggerOptions;
-use baton_agent_base::process;
+use baton_agent_base::{process, programs};
 
 /// An adapter that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Origin {
     Installed,
     /// On the search path.
     Machine,
-    /// Named by the environment.
+    /// Named by the settings or the environment.
     Named,
 }
 
@@ -45,8 +45,11 @@ pub fn find(adapter: &Adapter, options: &DebuggerOptions) -> Result<Found, Strin
             .ok_or_else(|| "cannot find a Python interpreter".to_owned());
     }
     if let Some(program) = shelf.programs.get(&adapter.name) {
-        let args = adapter.commands.first().into_iter().flatten().skip(1).map(OsString::from).collect();
-        return Ok(Found { program: program.clone(), args, origin: Origin::Named });
+        let command = adapter.commands.first().map(|command| programs::at(command, &program));
+        let found = command.filter(|_| program.exists()).and_then(|it| resolve(&it, adapter, options));
+        return found.map(|found| Found { origin: Origin::Named, ..found }).ok_or_else(|| {
+            format!("{}, the program that is named for {}, cannot be run", program.display(), adapter.name)
+        });
     }
     let mut too_old = None;
     for command in &adapter.commands {

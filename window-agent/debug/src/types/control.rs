@@ -224,7 +224,8 @@ pub enum What {
     Limit(String),
 }
 
-/// What sessions may take before they are ended; what is not given is not limited.
+/// What sessions may take before they are ended, which is not limited when it is not given; and how long calls wait for
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// How long nobody may use a session, whatever its toolset allows.
@@ -233,6 +234,10 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Processes of a session, its adapter's among them.
     pub processes: Option<u64>,
+    /// How long an adapter may take to answer about a stopped program; 10 s when not given.
+    pub answer: Option<Duration>,
+    /// How long an expression may run, where a call does not say; 30 s when not given.
+    pub expression: Option<Duration>,
 }
 
 /// Where a session stands; also one that has ended, as long as it is remembered.

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use baton_agent_base::process;
+use baton_agent_code::ServerLimits;
 use baton_agent_code::servers::{Places, ServerSpec, Table};
 use baton_agent_tools::caller::Caller;
 use baton_agent_tools::code;
@@ -254,13 +255,16 @@ async fn clients_are_told_that_a_server_takes_too_much_memory_before_it_is_ended
     let limit = || {
         let leader = u32::try_from(place.server_pids("ty")[0]).unwrap();
         let taken_mb = process::memory_of_group(leader) / (1024 * 1024);
-        place.window.code.limit_memory(taken_mb * 10 / 9 + 1);
+        place
+            .window
+            .code
+            .limit(&ServerLimits { memory_mb: taken_mb * 10 / 9 + 1, ..ServerLimits::default() });
     };
     let warned = told(&place, limit).await;
     assert!(warned.starts_with("The language server ty takes "), "{warned}");
     assert!(warned.ends_with("MB (setting server_memory_mb)."), "{warned}");
     let pids = place.server_pids("ty");
-    place.window.code.limit_memory(1);
+    place.window.code.limit(&ServerLimits { memory_mb: 1, ..ServerLimits::default() });
     until("it is ended", || place.server_pids("ty").iter().all(|pid| !pids.contains(pid))).await;
     let ended = told(&place, || {}).await;
     assert!(ended.contains("MB of memory and was ended (limit 1 MB, setting server_memory_mb)"), "{ended}");

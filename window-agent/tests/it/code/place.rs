@@ -68,7 +68,13 @@ impl Place {
         let spec = table.specs().iter().find(|spec| spec.name == server).unwrap();
         std::fs::write(&config, serde_json::to_string(&[spec]).unwrap()).unwrap();
         let search_path = std::env::var_os("PATH");
-        let places = Places { installed: Some(servers()), config: Some(config), search_path, changes: None };
+        let places = Places {
+            installed: Some(servers()),
+            config: Some(config),
+            search_path,
+            changes: None,
+            ..Places::default()
+        };
         // The table is read once.
         let with = Self::with(&place.root, places);
         with.window.code.table();

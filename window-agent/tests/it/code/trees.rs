@@ -416,7 +416,7 @@ async fn a_place_that_does_not_fit_its_file_is_not_believed() {
     let search_path = std::env::var_os("PATH");
     let liar = Place::with(
         &place.root,
-        Places { installed: None, config: Some(config), search_path, changes: None },
+        Places { installed: None, config: Some(config), search_path, ..Places::default() },
     );
 
     let arguments = json!({"symbol_name": "price", "context_file": "a.odd", "timeout": TIMEOUT});

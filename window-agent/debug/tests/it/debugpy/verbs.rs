@@ -322,6 +322,28 @@ async fn stepping_a_thread_that_waits_for_the_stopped_one_freezes_nothing() {
 }
 
 #[tokio::test]
+async fn an_expression_may_run_as_long_as_the_user_lets_it() {
+    let mut story = Story::with(options());
+    story.debugger.limit(Limits { expression: Some(Duration::from_secs(1)), ..Limits::default() });
+    story.set("demo.py", 6).await;
+    story.start(launch("demo.py", json!({}))).await;
+    story.evaluate("value * factor").await;
+    story.evaluate("__import__('time').sleep(3)").await;
+    story.debugger.limit(Limits::default());
+    story.evaluate("__import__('time').sleep(1.5)").await;
+    story
+        .end(expect![[r#"
+            breakpoint 1 demo.py:6 not verified (not verified yet: no debug session has loaded it)
+            stopped session-1 by breakpoint [1] in scale demo.py:6 < main demo.py:16 < <module> demo.py:22
+              Locals: factor=10, value=1
+            value * factor = 10
+            error adapter_timeout: the debug adapter did not respond to `evaluate` within 1 s
+            __import__('time').sleep(1.5) = 
+        "#]])
+        .await;
+}
+
+#[tokio::test]
 async fn sessions_are_limited_and_end_when_nobody_uses_them() {
     let limits = Limits { idle: Some(Duration::from_millis(700)), ..Limits::default() };
     let options = DebuggerOptions { max_sessions: Some(1), limits, ..options() };
