@@ -127,7 +127,11 @@ fn a_change_that_was_previewed_is_previewed_and_made_again() {
     assert!(again.code == 0 && again.out.contains("2 calls: 2 same, 0 different"), "{again:?}");
     for (file, _) in files {
         let read = |window| fs::read_to_string(world.folder(window).join(file)).expect("a file");
-        assert!(read("weather") == read("shop") && read("shop").contains("heft"), "{file}: {}", read("weather"));
+        assert!(
+            read("weather") == read("shop") && read("shop").contains("heft"),
+            "{file}: {}",
+            read("weather")
+        );
     }
 }
 

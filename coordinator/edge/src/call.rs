@@ -65,9 +65,7 @@ pub(crate) async fn answer(
     };
     let is_known = edge.0.catalogue.has_tool(name);
     let tool = if is_known { name } else { OTHER_TOOL };
-    let arguments = params.arguments.filter(|_| edge.0.roster.borrow().settings.show_arguments);
-    let named = (tool, &*caller.client);
-    let seen = Seen::begin(edge.watches(&body), edge.next_call_id(), named, arguments.map(RawValue::get));
+    let seen = begin(edge, &body, (tool, &caller.client), params.arguments);
     let invalid = |error: &RpcError| {
         seen.refuse(error);
         invalid(error)
@@ -126,6 +124,12 @@ pub(crate) async fn answer(
     let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running, seen });
     await_window(edge, wish).await;
     send(edge, &call, wish, &ear).await
+}
+
+/// The call begins for whoever watches, with its arguments if the user lets them be shown.
+fn begin(edge: &Edge, body: &Bytes, named: (&str, &str), arguments: Option<&RawValue>) -> Seen {
+    let shown = arguments.filter(|_| edge.0.roster.borrow().settings.show_arguments);
+    Seen::begin(edge.watches(body), edge.next_call_id(), named, shown.map(RawValue::get))
 }
 
 /// Whether these are arguments, or none.

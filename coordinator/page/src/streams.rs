@@ -7,7 +7,9 @@ use baton_proto::control::{RawLook, RawWish};
 
 /// Who keeps them; clones ask the same.
 #[derive(Clone, Default)]
-pub struct Streams(Option<Arc<dyn Fn(&RawWish) -> RawLook + Send + Sync>>);
+pub struct Streams(Option<Arc<Look>>);
+
+type Look = dyn Fn(&RawWish) -> RawLook + Send + Sync;
 
 impl Streams {
     /// Those that `look` tells.
