@@ -255,8 +255,8 @@ mod tests {
 
     #[test]
     fn arguments_are_short_and_without_secrets() {
-        let told = r#"{"expression": "x", "env": {"API_KEY": "k"}}"#;
-        assert_eq!(shown(told).unwrap(), r#"{"expression":"x","env":{"API_KEY":"[redacted]"}}"#);
+        let told = r#"{"env": {"API_KEY": "k"}, "expression": "x"}"#;
+        assert_eq!(shown(told).unwrap(), r#"{"env":{"API_KEY":"[redacted]"},"expression":"x"}"#);
         assert_eq!(shown("{}"), None);
         assert_eq!(shown("no JSON"), None);
         let long = shown(&format!(r#"{{"code": "{}"}}"#, "é".repeat(10_000))).unwrap();
