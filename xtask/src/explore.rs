@@ -6,8 +6,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum;
 
+use crate::adapters;
 use crate::fuzz;
 use crate::install;
+use crate::nextest::{ADAPTERS_TARGETS, Runner};
 use crate::run::{command, root, say, shown};
 use crate::sim;
 use crate::suites;
@@ -25,7 +27,8 @@ pub(crate) enum Search {
     Fuzz,
     /// All states of the election's model, and the shortest way to a broken rule.
     Model,
-    /// Generated programs under the debugger, with the interpreter's tracer beside it.
+    /// Generated programs under the debugger, with the interpreter's tracer or a plain debugger beside it;
+    /// `-- gdb_c delve` chooses.
     Oracle,
     /// Worlds of the simulation, one seed after the other.
     Sim,
@@ -135,14 +138,32 @@ fn model(time: Duration) -> Result<()> {
 /// Seed after seed, until the time is over.
 fn oracle(wish: &Wish) -> Result<()> {
     install::DEBUGPY.install()?;
+    build(&PROGRAMS, &["--bins"])?;
+    adapters::install()?;
+    let names: Vec<String> =
+        wish.arguments.iter().map(|name| format!("test(/^generated::{name}/)")).collect();
+    let generated = if names.is_empty() { "test(/^generated::/)".to_owned() } else { names.join(" | ") };
     let began = std::time::Instant::now();
+    let mut n_cases = 0;
     for seed in wish.seed.. {
-        let runner = suites::runner()?.with("BATON_ORACLE_SEED", seed.to_string());
-        let cases = runner.ignored().run("binary_id(baton-agent-debug::it) & test(/^oracle::/)")?;
+        let seeded = |runner: Runner| runner.with("BATON_ORACLE_SEED", seed.to_string()).ignored();
+        let adapters = seeded(suites::runner_of(&ADAPTERS_TARGETS)?);
+        let mut cases = adapters.run(&format!("binary(adapters) & ({generated})"))?;
+        if wish.arguments.is_empty() {
+            let python = seeded(suites::runner()?);
+            cases.extend(
+                python.run(
+                    "(binary_id(baton-agent-debug::it) & test(/^oracle::/)) | test(/^faces::alike::/)",
+                )?,
+            );
+        }
+        ensure!(!cases.is_empty(), "no oracle is named {}", wish.arguments.join(", "));
         ensure!(!cases.iter().any(crate::report::Case::has_failed), "seed {seed}; the program is above");
+        n_cases += cases.len();
         if began.elapsed() >= wish.time {
             break;
         }
     }
+    say(&format!("oracle: {n_cases} searches, and no difference"));
     Ok(())
 }

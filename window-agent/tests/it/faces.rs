@@ -1,6 +1,7 @@
 //! The toolsets `debug`, `quick` and `lcp` on real programs, through a real MCP client: every action and tool, every
 //! documented error, every result against its own schema; and what all of it costs a model to read.
 
+mod alike;
 mod asks;
 mod debug;
 mod debug_errors;

@@ -11,6 +11,7 @@
 mod attach;
 mod faults;
 mod features;
+mod generated;
 mod languages;
 mod latency;
 mod programs;

@@ -3,6 +3,7 @@
 //!
 //! `BATON_ORACLE_CASES` (30) and `BATON_ORACLE_SEED` (1) choose how many and which; what fails shrinks.
 
+mod choices;
 mod play;
 mod program;
 mod truth;

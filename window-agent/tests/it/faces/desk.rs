@@ -116,7 +116,8 @@ impl Desk {
         said
     }
 
-    async fn say(&self, tool: &str, arguments: &Value) -> (Said, bool) {
+    /// Calls a tool; what it says, and whether that is an error.
+    pub(crate) async fn say(&self, tool: &str, arguments: &Value) -> (Said, bool) {
         let result = agent::call(&self.client, tool, arguments.clone()).await;
         // A result has a structure, or a text with details for programs.
         let meta = result.meta.as_ref().expect("a result says which window it is of");

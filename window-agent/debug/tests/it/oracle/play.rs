@@ -11,7 +11,8 @@ use baton_agent_debug::{Debugger, DebuggerOptions, Wait};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::program::{self, Choices};
+use super::choices::Choices;
+use super::program;
 use super::truth::{self, Hits, Move, Point, Stack, Stop, Told, Trace, Truth};
 
 /// Asked at stops, and what conditions are made of; the first one is logged.

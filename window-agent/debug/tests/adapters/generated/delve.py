@@ -1,0 +1,93 @@
+"""Plays a plan (see gdb.py) in delve itself: `python3 delve.py PLAN`, in the folder of the program."""
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+MOVES = {"continue": "continue", "over": "next", "into": "step", "out": "stepOut"}
+OPEN = "API server listening at: "
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    plan = json.load(file)
+arguments = ["dlv", "debug", "--headless", "--api-version=2", "--listen=127.0.0.1:0", "--output", plan["told"] + ".bin"]
+# Of its own group: its program ends with it.
+delve = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+address = None
+said = []
+for line in delve.stdout:
+    said.append(line)
+    if line.startswith(OPEN):
+        address = line[len(OPEN):].strip().rsplit(":", 1)
+        break
+assert address, "".join(said)
+printed = []
+reader = threading.Thread(target=lambda: printed.extend(delve.stdout))
+reader.start()
+connection = socket.create_connection((address[0], int(address[1])))
+answers = connection.makefile(encoding="utf-8")
+
+
+def ask(method, **params):
+    request = {"method": "RPCServer." + method, "params": [params], "id": 0}
+    connection.sendall(json.dumps(request).encode())
+    answer = json.loads(answers.readline())
+    if answer["error"] is not None:
+        raise RuntimeError(answer["error"])
+    return answer["result"]
+
+
+def evaluate(expression):
+    scope = {"GoroutineID": -1, "Frame": 0}
+    try:
+        return ask("Eval", Scope=scope, Expr=expression, Cfg={"MaxStringLen": 64})["Variable"]["value"]
+    except RuntimeError:
+        return None
+
+
+def look(state, asked):
+    frames = ask("Stacktrace", Id=-1, Depth=50, Full=False, Cfg=None)["Locations"]
+    own = [[frame["function"]["name"], frame["line"]] for frame in frames if frame["file"] == plan["source"]]
+    point = (state["currentThread"] or {}).get("breakPoint")
+    hit = [points[point["id"]]] if point and point["id"] in points else []
+    stop = {"stack": own, "hit": hit, "locals": {}, "value": None}
+    if frames and frames[0]["file"] == plan["source"]:
+        values = {name: evaluate(name) for name in plan["names"]}
+        stop["locals"] = {name: value for name, value in values.items() if value is not None}
+        stop["value"] = evaluate(asked)
+    return stop
+
+
+points = {}
+for point in plan["points"]:
+    wish = {"file": plan["source"], "line": point["line"], "Cond": point["condition"] or ""}
+    made = ask("CreateBreakpoint", Breakpoint=wish)
+    points[made["Breakpoint"]["id"]] = point["line"]
+stops = []
+state = ask("Command", name="continue")["State"]
+for asked, move in zip(plan["asked"], plan["moves"]):
+    if state["exited"]:
+        break
+    if state["NextInProgress"]:
+        # A breakpoint on the way ended the step.
+        ask("CancelNext")
+    stop = look(state, asked)
+    stops.append(stop)
+    name = MOVES["continue" if move == "out" and len(stop["stack"]) < 2 else move]
+    try:
+        state = ask("Command", name=name)["State"]
+    except RuntimeError as error:
+        assert "has exited with status" in str(error), error
+        state = {"exited": True, "exitStatus": int(str(error).rsplit(" ", 1)[1])}
+is_over, code = state["exited"], state.get("exitStatus")
+try:
+    ask("Detach", Kill=True)
+except (RuntimeError, OSError, ValueError):
+    pass
+delve.wait()
+reader.join()
+with open(plan["output"], "w", encoding="utf-8") as file:
+    file.writelines(printed)
+with open(plan["told"], "w", encoding="utf-8") as file:
+    json.dump({"stops": stops, "over": is_over, "exit": code if is_over else None}, file)

@@ -1,0 +1,78 @@
+"""Plays a plan in gdb itself: `BATON_PLAN=PLAN gdb -batch -nx -x gdb.py PROGRAM`.
+
+A plan is JSON: source, points ([{line, condition, at_least}]), moves, asked (one for each stop), names (of variables),
+output (a file for what the program prints), told (a file for what came of it): stops ([{stack, hit, locals, value}])
+and exit.
+"""
+import json
+import os
+
+import gdb
+
+MOVES = {"continue": "continue", "over": "next", "into": "step", "out": "finish"}
+
+with open(os.environ["BATON_PLAN"], encoding="utf-8") as file:
+    plan = json.load(file)
+points, stops = {}, []
+hit, code, is_over = [], None, False
+
+
+def on_stop(event):
+    global hit
+    numbers = [point.number for point in getattr(event, "breakpoints", [])]
+    hit = [points[number] for number in numbers if number in points]
+
+
+def on_exit(event):
+    global code, is_over
+    code, is_over = getattr(event, "exit_code", None), True
+
+
+def own_frames():
+    frame = gdb.newest_frame()
+    while frame is not None:
+        place = frame.find_sal()
+        if place.symtab is not None and place.symtab.fullname() == plan["source"]:
+            yield frame, place.line
+        frame = frame.older()
+
+
+def text_of(ask):
+    try:
+        return str(ask())
+    except (gdb.error, ValueError):
+        return None
+
+
+def look(asked):
+    own = list(own_frames())
+    stop = {"stack": [[frame.name(), line] for frame, line in own], "hit": sorted(hit), "locals": {}, "value": None}
+    newest = gdb.newest_frame()
+    if own and own[0][0] == newest:
+        values = {name: text_of(lambda: newest.read_var(name)) for name in plan["names"]}
+        stop["locals"] = {name: value for name, value in values.items() if value is not None}
+        stop["value"] = text_of(lambda: gdb.parse_and_eval(asked))
+    return stop
+
+
+for line in ["set confirm off", "set pagination off", "set width 0"]:
+    gdb.execute(line)
+for point in plan["points"]:
+    breakpoint = gdb.Breakpoint(source=plan["source"], line=point["line"])
+    if point["condition"]:
+        breakpoint.condition = point["condition"]
+    breakpoint.ignore_count = max((point["at_least"] or 1) - 1, 0)
+    points[breakpoint.number] = point["line"]
+gdb.events.stop.connect(on_stop)
+gdb.events.exited.connect(on_exit)
+gdb.execute("run > " + plan["output"])
+for asked, move in zip(plan["asked"], plan["moves"]):
+    if is_over:
+        break
+    stop = look(asked)
+    stops.append(stop)
+    hit = []
+    # Nobody called the outermost.
+    gdb.execute(MOVES["continue" if move == "out" and len(stop["stack"]) < 2 else move])
+with open(plan["told"], "w", encoding="utf-8") as file:
+    json.dump({"stops": stops, "over": is_over, "exit": code}, file)
