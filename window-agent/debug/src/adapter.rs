@@ -148,6 +148,10 @@ pub(crate) enum HitStyle {
     /// As operators; of a breakpoint with a condition too, debugpy stops where either holds. Both become one condition
     /// in Python, which counts the hits at which the other holds.
     PythonsOwn,
+    /// As operators; of condition, log message and hit condition js-debug takes the first, and forgets the others. All
+    /// become one condition in JavaScript, which counts and logs.
+    #[serde(rename = "javascripts_own")]
+    JavaScriptsOwn,
     /// A number: it stops at that hit and all later ones.
     AtLeast,
     /// A number: so many hits are passed over.

@@ -11,9 +11,11 @@ use crate::ids::Base;
 use crate::types::triggers::TriggerKind;
 use crate::types::{Breakpoint, RemoveBreakpoint, SetBreakpoint};
 
+use self::hits::{Wishes, normal_hits};
 use self::triggers::{TriggerEntry, WantedTrigger};
 use crate::adapter::HitStyle;
 
+pub(crate) mod hits;
 pub(crate) mod kept;
 pub(crate) mod place;
 pub(crate) mod triggers;
@@ -337,10 +339,9 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// Text of an adapter about it, with the condition that was wished for instead of the one that it was given.
     pub(crate) fn with_own_condition(&self, text: &str) -> String {
-        let hit = self.wish.hit_condition.as_deref().and_then(HitCondition::parse);
-        match (hit, &self.wish.condition) {
-            (Some(hit), Some(own)) => text.replace(&hit.in_python(own, self.id), own),
-            _ => text.to_owned(),
+        match &self.wish.condition {
+            Some(own) => hits::with_own_condition(text, self.id, own, self.wish.hit_condition.as_deref()),
+            None => text.to_owned(),
         }
     }
 
@@ -348,149 +349,21 @@ impl Wanted {
     pub(crate) fn to_source_breakpoint(
         &self,
         capabilities: &Map<String, Value>,
-        hits: HitStyle,
+        style: HitStyle,
     ) -> Result<NewBreakpoint, String> {
         let can = |name: &str| capabilities.get(name).and_then(Value::as_bool).unwrap_or(false);
         let SetBreakpoint { line, column, condition, hit_condition, log_message, .. } = &self.wish;
-        let (condition, hit_condition) = told_conditions(self.id, (condition, hit_condition), can, hits)?;
+        let wishes = Wishes { condition, hit_condition, log_message };
+        let told = wishes.for_adapter(self.id, can, style)?;
         Ok(NewBreakpoint {
             line: Some(*line),
             column: *column,
-            condition,
-            log_message: able(log_message, can("supportsLogPoints"), "log messages")?,
-            hit_condition,
+            condition: told.condition,
+            log_message: told.log_message,
+            hit_condition: told.hit_condition,
             ..NewBreakpoint::default()
         })
     }
-}
-
-/// How the names begin under which a debuggee in Python counts hits.
-pub(crate) const HITS_KEY: &str = "_baton_hits_";
-
-/// What an adapter can have, or that it cannot.
-fn able(wish: &Option<String>, can: bool, what: &str) -> Result<Option<String>, String> {
-    if wish.is_some() && !can {
-        return Err(format!("not set: the debug adapter does not support {what}"));
-    }
-    Ok(wish.clone())
-}
-
-/// Condition and hit condition of the breakpoint with this id in an adapter's form, or why it cannot have them.
-fn told_conditions(
-    id: i64,
-    (condition, hit_condition): (&Option<String>, &Option<String>),
-    can: impl Fn(&str) -> bool,
-    hits: HitStyle,
-) -> Result<(Option<String>, Option<String>), String> {
-    let condition = able(condition, can("supportsConditionalBreakpoints"), "conditions")?;
-    let parsed = hit_condition.as_deref().and_then(HitCondition::parse);
-    if let (HitStyle::PythonsOwn, Some(condition), Some(hit)) = (hits, &condition, parsed) {
-        return Ok((Some(hit.in_python(condition, id)), None));
-    }
-    Ok((condition, told_hits(hit_condition, can("supportsHitConditionalBreakpoints"), hits)?))
-}
-
-/// A hit condition in an adapter's form, or why it cannot have it.
-fn told_hits(wish: &Option<String>, can: bool, hits: HitStyle) -> Result<Option<String>, String> {
-    let Some(text) = able(wish, can, "hit conditions")? else { return Ok(None) };
-    let hit = HitCondition::parse(&text).ok_or("not set: its hit condition is not valid")?;
-    Ok(Some(hit.for_adapter(hits)?))
-}
-
-/// A condition on the number of hits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HitCondition {
-    operator: HitOperator,
-    count: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HitOperator {
-    Equal,
-    Above,
-    AtLeast,
-    Below,
-    AtMost,
-    EveryNth,
-}
-
-impl HitCondition {
-    /// Parses `> 5`, `== 3`, `= 3`, `3`, `% 2`, `% 2 == 0`; `None` for anything else.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        const OPERATORS: [(&str, HitOperator); 7] = [
-            (">=", HitOperator::AtLeast),
-            ("<=", HitOperator::AtMost),
-            ("==", HitOperator::Equal),
-            (">", HitOperator::Above),
-            ("<", HitOperator::Below),
-            ("=", HitOperator::Equal),
-            ("%", HitOperator::EveryNth),
-        ];
-        let text = text.trim();
-        let (operator, rest) = OPERATORS
-            .iter()
-            .find_map(|(sign, operator)| Some((*operator, text.strip_prefix(sign)?)))
-            .unwrap_or((HitOperator::Equal, text));
-        let mut number = rest.trim();
-        if operator == HitOperator::EveryNth
-            && let Some((divisor, remainder)) = number.split_once("==")
-        {
-            if remainder.trim() != "0" {
-                return None;
-            }
-            number = divisor.trim();
-        }
-        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        let count: u32 = number.parse().ok()?;
-        let is_senseless = count == 0 && matches!(operator, HitOperator::EveryNth | HitOperator::Below);
-        (!is_senseless).then_some(Self { operator, count })
-    }
-
-    /// As an adapter wants it, or why it cannot be.
-    pub(crate) fn for_adapter(self, style: HitStyle) -> Result<String, &'static str> {
-        match (style, self.operator) {
-            (HitStyle::Operators | HitStyle::PythonsOwn, _) => Ok(self.to_adapter(style)),
-            (HitStyle::AtLeast, HitOperator::AtLeast) => Ok(self.count.to_string()),
-            (HitStyle::AtLeast, HitOperator::Above) => Ok(self.count.saturating_add(1).to_string()),
-            (HitStyle::Skipped, HitOperator::AtLeast) => Ok(self.count.saturating_sub(1).to_string()),
-            (HitStyle::Skipped, HitOperator::Above) => Ok(self.count.to_string()),
-            (HitStyle::AtLeast | HitStyle::Skipped, _) => {
-                Err("not set: this debug adapter stops at a hit and all later ones only; use >= N or > N")
-            }
-            (HitStyle::None, _) => Err("not set: the debug adapter does not support hit conditions"),
-        }
-    }
-
-    /// Of the hits at which a condition holds. The count is kept beside the program's own names.
-    fn in_python(self, condition: &str, id: i64) -> String {
-        let sign = if self.operator == HitOperator::EveryNth { "== 0" } else { "" };
-        let hit = self.to_adapter(HitStyle::PythonsOwn);
-        let key = format!("{HITS_KEY}{id} {hit}");
-        let counter =
-            format!("__import__('sys').__dict__.setdefault('{key}', __import__('itertools').count(1))");
-        // A comment may end the condition.
-        format!("({condition}\n) and next({counter}) {hit} {sign}").trim_end().to_owned()
-    }
-
-    /// With an operator.
-    pub(crate) fn to_adapter(self, _style: HitStyle) -> String {
-        let sign = match self.operator {
-            HitOperator::Equal => "==",
-            HitOperator::Above => ">",
-            HitOperator::AtLeast => ">=",
-            HitOperator::Below => "<",
-            HitOperator::AtMost => "<=",
-            HitOperator::EveryNth => "%",
-        };
-        format!("{sign}{}", self.count)
-    }
-}
-
-/// Hit conditions in the form that adapters take.
-pub(crate) fn normal_hits(text: &str) -> String {
-    HitCondition::parse(text).map_or_else(|| text.to_owned(), |hit| hit.to_adapter(HitStyle::Operators))
 }
 
 /// A place, for a message that there is none.
@@ -578,27 +451,6 @@ mod tests {
         let mut apart = Breakpoints::default();
         apart.set(of(ann, Some("a")));
         assert_eq!(apart.others(&of(bob, Some("b"))), None, "each has its own where there is no editor");
-    }
-
-    #[test]
-    fn hit_conditions_are_brought_to_one_form() {
-        let normal = |text: &str| HitCondition::parse(text).map(|hit| hit.to_adapter(HitStyle::Operators));
-        for (text, expected) in [
-            ("> 5", ">5"),
-            (" >=5", ">=5"),
-            ("== 3", "==3"),
-            ("= 3", "==3"),
-            ("3", "==3"),
-            ("% 2 == 0", "%2"),
-            ("%2", "%2"),
-            ("< 4", "<4"),
-            ("<= 4", "<=4"),
-        ] {
-            assert_eq!(normal(text).as_deref(), Some(expected), "{text}");
-        }
-        for text in ["", "x > 5", "> x", "% 2 == 1", "% 0", "< 0", "5 5", "> -1", "99999999999", "!= 3"] {
-            assert_eq!(normal(text), None, "{text}");
-        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::mirror::Mirror;
-use crate::breakpoints::normal_hits;
+use crate::breakpoints::hits::normal_hits;
 use crate::breakpoints::place::{Place, place_of, plain};
 use crate::types::triggers::{SetTrigger, Trigger, TriggerBreakpoint};
 use crate::types::{Breakpoint, SetBreakpoint};

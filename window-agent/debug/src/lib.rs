@@ -31,8 +31,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use crate::adapters::wish::Wish;
+use crate::breakpoints::hits::HitCondition;
 pub use crate::breakpoints::kept::Kept;
-use crate::breakpoints::{HitCondition, location};
+use crate::breakpoints::location;
 use crate::engine::waits::WaitId;
 use crate::engine::{Command, Early, Engine, WaitReply};
 use crate::error::DebugError;

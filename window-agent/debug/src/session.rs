@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::adapter::Adapter;
+use crate::breakpoints::hits::HITS_KEY;
 use crate::breakpoints::triggers::{WantedOfKind, WantedTrigger};
-use crate::breakpoints::{Binding, HITS_KEY, Wanted, WantedAll};
+use crate::breakpoints::{Binding, Wanted, WantedAll};
 use crate::dap::body::{self, read};
 use crate::dap::{Incoming, Reply, Request, Response};
 use crate::session::capture::{Capture, Captured, Step};

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::{BREAKPOINT_TIMEOUT, Debugger, Wait};
-use crate::breakpoints::HitCondition;
+use crate::breakpoints::hits::HitCondition;
 use crate::engine::Command;
 use crate::error::DebugError;
 use crate::types::control::{

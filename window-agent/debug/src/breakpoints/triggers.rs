@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::hits::{Wishes, normal_hits};
 use super::place::Place;
-use super::{Binding, Breakpoints, SessionKey, described, normal_hits, noted, replaced, told_conditions};
+use super::{Binding, Breakpoints, SessionKey, described, noted, replaced};
 use crate::adapter::HitStyle;
 use crate::dap::body::{self, FilterOption, NewBreakpoint, SetExceptions, read};
 use crate::types::triggers::{RemoveTriggers, SetTrigger, Trigger, TriggerBreakpoint, TriggerKind};
@@ -321,9 +322,14 @@ fn to_body(
     can: impl Fn(&str) -> bool,
     hits: HitStyle,
 ) -> Result<NewBreakpoint, String> {
-    let wishes = (&wish.condition, &wish.hit_condition);
-    let (condition, hit_condition) = told_conditions(*id, wishes, can, hits)?;
-    let mut body = NewBreakpoint { condition, hit_condition, ..NewBreakpoint::default() };
+    let wishes =
+        Wishes { condition: &wish.condition, hit_condition: &wish.hit_condition, log_message: &None };
+    let told = wishes.for_adapter(*id, can, hits)?;
+    let mut body = NewBreakpoint {
+        condition: told.condition,
+        hit_condition: told.hit_condition,
+        ..NewBreakpoint::default()
+    };
     match &wish.trigger {
         Trigger::Function { name } => body.name = Some(name.clone()),
         Trigger::Instruction { reference, offset } => {

@@ -324,6 +324,44 @@ console.log("the end");
 }
 
 /// Such a line counts as reached once, or once a turn: both are true, and neither hangs.
+/// js-debug takes the first of condition, log message and hit condition, and forgets the others.
+#[tokio::test]
+async fn all_of_a_breakpoint_counts_in_javascript() {
+    const SOURCE: &str = "for (let i = 0; i < 10; i++) {\n  const even = i % 2 === 0;\n  const n = { i };\n  void n;\n}\nconsole.log(\"end\");\n";
+    let program = Program::new("program.js", SOURCE, "");
+    let debugger = debugger(&program);
+    let text = |text: &str| Some(text.to_owned());
+    let logged = SetBreakpoint {
+        condition: text("even"),
+        hit_condition: text(">= 3"),
+        log_message: text("even: {i} in {({ i })}, {nobody}, 100%"),
+        ..at(&program.source, 3)
+    };
+    let counted = SetBreakpoint {
+        condition: text("even // of all"),
+        hit_condition: text("% 2"),
+        ..at(&program.source, 4)
+    };
+    debugger.set_breakpoint(logged).await.unwrap();
+    debugger.set_breakpoint(counted).await.unwrap();
+    let start = debugger.configure(&program.start("js-debug", "", false)).await.unwrap();
+    let mut waited = debugger.start(start, wait_for(PATIENCE)).await;
+    let mut stops = Vec::new();
+    while let Ok(Waited::Stopped(stop)) = &waited {
+        let frame_id = stop.call_stack[0].frame_id;
+        let wish = Evaluate { expression: "i".to_owned(), frame_id, context: None };
+        stops.push((stop.line, debugger.evaluate(wish).await.unwrap().result));
+        let (session, thread) = (stop.session.clone(), stop.thread_id);
+        waited = debugger.resume(Some(&session), thread, Resume::Continue, wait_for(PATIENCE)).await;
+    }
+    assert_eq!(stops, [(Some(4), "2".to_owned()), (Some(4), "6".to_owned())], "{waited:?}");
+    let Ok(Waited::Completed(completed)) = waited else { panic!("{waited:?}") };
+    let all = printed(&debugger, &completed.session).await;
+    let lines: Vec<&str> = all.lines().filter(|line| line.starts_with("even")).collect();
+    let line = |i: u32| format!("even: {i} in {{ i: {i} }}, 'ReferenceError: nobody is not defined', 100%");
+    assert_eq!(lines, [line(4), line(6), line(8)], "{all}");
+}
+
 #[tokio::test]
 async fn a_loop_on_one_line_comes_to_its_end() {
     const C: &str = "#include <stdio.h>\nint main(void) {\n  long sum = 0;\n  for (int n = 0; n < 5; n++) sum += n;\n  return (int)sum;\n}\n";
@@ -488,7 +526,7 @@ fn every_difference_in_the_document_has_its_tests() {
         }
         assert_eq!(cells[0], (n + 1).to_string(), "rows are numbered");
     }
-    assert_eq!(rows.len(), 40, "31 differences and 9 hard cases");
+    assert_eq!(rows.len(), 41, "32 differences and 9 hard cases");
 }
 
 fn read_sources(folder: &Path, text: &mut String) {

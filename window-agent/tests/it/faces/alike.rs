@@ -119,7 +119,8 @@ impl Player {
         let idx = step as usize;
         let (tool, arguments) = match self.face {
             Face::Debug => {
-                ("debug", json!({"action": ["continue", "step_over", "step_in", "step_out"][idx]}))
+                let action = ["continue", "step_over", "step_in", "step_out"][idx];
+                ("debug", json!({"action": action}))
             }
             Face::Debugger if step == Move::Continue => {
                 ("continue_debugging", json!({"thread_id": self.thread}))

@@ -1,6 +1,6 @@
 """Plays a plan (see gdb.py) in delve itself: `python3 delve.py PLAN`, in the folder of the program."""
+import atexit
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -23,7 +23,7 @@ for line in delve.stdout:
         break
 assert address, "".join(said)
 printed = []
-reader = threading.Thread(target=lambda: printed.extend(delve.stdout))
+reader = threading.Thread(target=lambda: printed.extend(delve.stdout), daemon=True)
 reader.start()
 connection = socket.create_connection((address[0], int(address[1])))
 answers = connection.makefile(encoding="utf-8")
@@ -59,10 +59,17 @@ def look(state, asked):
     return stop
 
 
+# An error ends it too.
+atexit.register(delve.kill)
 points = {}
 for point in plan["points"]:
     wish = {"file": plan["source"], "line": point["line"], "Cond": point["condition"] or ""}
-    made = ask("CreateBreakpoint", Breakpoint=wish)
+    try:
+        made = ask("CreateBreakpoint", Breakpoint=wish)
+    except RuntimeError as error:
+        # The compiler left out what cannot be reached.
+        assert "could not find statement" in str(error), error
+        continue
     points[made["Breakpoint"]["id"]] = point["line"]
 stops = []
 state = ask("Command", name="continue")["State"]

@@ -1,6 +1,6 @@
 """Plays a plan in gdb itself: `BATON_PLAN=PLAN gdb -batch -nx -x gdb.py PROGRAM`.
 
-A plan is JSON: source, points ([{line, condition, at_least}]), moves, asked (one for each stop), names (of variables),
+A plan is JSON: source, points ([{line, condition, at_least, logs}]), moves, asked (one for each stop), names (of variables),
 output (a file for what the program prints), told (a file for what came of it): stops ([{stack, hit, locals, value}])
 and exit.
 """

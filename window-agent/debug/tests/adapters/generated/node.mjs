@@ -77,11 +77,15 @@ async function look(pause, asked) {
     return stop;
 }
 
-/** Whether a breakpoint that counts stops this time. */
-function counts(pause) {
+/** Whether a breakpoint that counts stops this time, and does not log. */
+async function counts(pause) {
     const hit = (pause.hitBreakpoints ?? []).map((id) => points.get(id)).filter(Boolean);
     for (const point of hit) point.count += 1;
-    return hit.length === 0 || hit.some((point) => point.count >= (point.at_least ?? 1));
+    const counted = hit.filter((point) => point.count >= (point.at_least ?? 1));
+    for (const { line } of counted.filter((point) => point.logs)) {
+        await evaluate(pause.callFrames[0], `console.log('say log ${line} ' + a)`);
+    }
+    return hit.length === 0 || counted.some((point) => !point.logs);
 }
 
 await ask('Runtime.enable');
@@ -99,7 +103,7 @@ const stops = [];
 let pause = await paused();
 for (let idx = 0; pause && idx < plan.moves.length; ) {
     let move = 'continue';
-    if (counts(pause)) {
+    if (await counts(pause)) {
         const stop = await look(pause, plan.asked[idx]);
         stops.push(stop);
         move = plan.moves[idx] === 'out' && stop.stack.length < 2 ? 'continue' : plan.moves[idx];
@@ -107,6 +111,11 @@ for (let idx = 0; pause && idx < plan.moves.length; ) {
     }
     await ask(`Debugger.${MOVES[move]}`);
     pause = await paused();
+    while (pause && !isOwn(pause.callFrames[0])) {
+        // Node's own code.
+        await ask('Debugger.stepOut');
+        pause = await paused();
+    }
 }
 if (!isOver) child.kill('SIGKILL');
 socket.close();

@@ -42,10 +42,12 @@ pub(crate) struct Pair {
     pub(crate) is_same_debugger: bool,
     /// It has hit counts.
     pub(crate) counts: bool,
+    /// Log points are looked at too.
+    pub(crate) logs: bool,
 }
 
-/// Plays one program both ways; an error tells the program, the plan, and the first difference.
-pub(crate) async fn both(pair: &Pair, program: Vec<u16>, moves: Vec<u16>) -> Result<()> {
+/// Plays one program both ways; how often it stopped. An error tells the program, the plan, and the first difference.
+pub(crate) async fn both(pair: &Pair, program: Vec<u16>, moves: Vec<u16>) -> Result<usize> {
     let written = program::write(pair.tongue, &mut Choices::new(program));
     let folder = tempfile::Builder::new().prefix("baton-generated-").tempdir()?;
     let folder = folder.path().canonicalize()?;
@@ -71,7 +73,8 @@ impl Pair {
             let line = lines[choices.pick(lines.len())];
             let condition = [None, None, Some(CONDITIONS[choices.pick(4)])][choices.pick(3)];
             let at_least = is_counted.then(|| u32::try_from(choices.pick(4)).unwrap_or_default() + 1);
-            points.insert(line, Point { line, condition, at_least });
+            let logs = is_counted && self.logs && choices.pick(3) == 2;
+            points.insert(line, Point { line, condition, at_least, logs });
         }
         // What a step passes is counted as each debugger likes.
         let steps = self.is_same_debugger && !is_counted;
@@ -113,7 +116,7 @@ impl Tongue {
     }
 }
 
-async fn compare(pair: &Pair, plan: &Plan, program: &Path) -> Result<()> {
+async fn compare(pair: &Pair, plan: &Plan, program: &Path) -> Result<usize> {
     let truth = pair.driver.play(plan, program).await?;
     let folder = plan.source.parent().context("a folder")?;
     let debugger = Debugger::spawn(options(folder));
@@ -121,7 +124,7 @@ async fn compare(pair: &Pair, plan: &Plan, program: &Path) -> Result<()> {
     debugger.stop_all().await;
     let (told, completed) = told?;
     ensure!(told.over == truth.over, "ended by itself: {}, and {} is told", truth.over, told.over);
-    let Some(completed) = completed else { return Ok(()) };
+    let Some(completed) = completed else { return Ok(truth.stops.len()) };
     ensure!(told.said == truth.said, "said is {:?}, and {:?} is told", truth.said, told.said);
     if let (Some(code), Some(told)) = (truth.exit, completed.exit_code) {
         ensure!(code == told, "it exited with {code}, and {told} is told");
@@ -133,7 +136,7 @@ async fn compare(pair: &Pair, plan: &Plan, program: &Path) -> Result<()> {
         let unhit: Vec<u32> = unhit.collect();
         ensure!(never == unhit, "never hit are {unhit:?}, and {never:?} are told");
     }
-    Ok(())
+    Ok(truth.stops.len())
 }
 
 /// Plays a plan through Baton, and stops at the first stop that is not the truth's.
@@ -150,7 +153,9 @@ async fn play(
             path: plan.source.clone(),
             line: point.line,
             condition: point.condition.map(str::to_owned),
-            hit_condition: point.at_least.map(|n| format!(">= {n}")),
+            // Without a count it is looked at alone.
+            hit_condition: point.at_least.filter(|n| *n > 1).map(|n| format!(">= {n}")),
+            log_message: point.logs.then(|| format!("say log {} {{a}}", point.line)),
             ..SetBreakpoint::default()
         };
         lines.insert(debugger.set_breakpoint(wish).await?.id, point.line);
@@ -168,7 +173,7 @@ async fn play(
                 ensure!(next.is_none(), "after {idx} stops it ended, and not at {next:?}");
                 told.over = true;
                 told.said = until_said(debugger, &completed, truth.said.len()).await?;
-                return Ok((told, Some(completed)));
+                return Ok((told, Some(*completed)));
             }
             other => bail!("no stop and no end: {other:?}"),
         };
@@ -188,7 +193,7 @@ async fn play(
     if let Waited::Completed(completed) = waited {
         told.over = true;
         told.said = until_said(debugger, &completed, truth.said.len()).await?;
-        return Ok((told, Some(completed)));
+        return Ok((told, Some(*completed)));
     }
     Ok((told, None))
 }

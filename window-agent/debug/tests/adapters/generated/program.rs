@@ -170,7 +170,13 @@ impl Writer {
 
     fn function(&mut self, name: &str, choices: &mut Choices) {
         self.line(0, &self.tongue.function(name));
-        if name != "run" && choices.pick(4) == 3 {
+        if name == "run" {
+            // Each is called, whatever stands below.
+            for nth in 0..self.n_functions {
+                self.say(1, &format!("b = f{nth}(b, c, a)"));
+            }
+            self.block(choices, Place { depth: 0, in_loop: false, in_try: false });
+        } else if choices.pick(4) == 3 {
             self.head(1, &self.tongue.head_of_if("a <= 0"));
             self.say(2, "return b");
             self.line(1, "}");

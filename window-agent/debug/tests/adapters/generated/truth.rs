@@ -44,6 +44,8 @@ pub(crate) struct Point {
     pub(crate) condition: Option<&'static str>,
     /// The first of the hits that stops.
     pub(crate) at_least: Option<u32>,
+    /// Says its line and `a` instead of stopping.
+    pub(crate) logs: bool,
 }
 
 /// A stop: frames of the program's own file, and what its newest frame holds when it is one of them.

@@ -1,0 +1,268 @@
+//! CORE: conditions, hit conditions and log messages of breakpoints, in the form that each adapter takes.
+
+use crate::adapter::HitStyle;
+
+/// How the names begin under which a debuggee counts hits.
+pub(crate) const HITS_KEY: &str = "_baton_hits_";
+
+/// What a breakpoint does beside stopping.
+pub(super) struct Wishes<'a> {
+    pub(super) condition: &'a Option<String>,
+    pub(super) hit_condition: &'a Option<String>,
+    pub(super) log_message: &'a Option<String>,
+}
+
+/// The same as an adapter is told it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) condition: Option<String>,
+    pub(super) hit_condition: Option<String>,
+    pub(super) log_message: Option<String>,
+}
+
+impl Wishes<'_> {
+    /// For the breakpoint with this id, or why this adapter cannot have it.
+    pub(super) fn for_adapter(
+        &self,
+        id: i64,
+        can: impl Fn(&str) -> bool,
+        style: HitStyle,
+    ) -> Result<Told, String> {
+        let condition = able(self.condition, can("supportsConditionalBreakpoints"), "conditions")?;
+        let log_message = able(self.log_message, can("supportsLogPoints"), "log messages")?;
+        let hit = told_hits(self.hit_condition, can("supportsHitConditionalBreakpoints"), style)?;
+        let parsed = self.hit_condition.as_deref().and_then(HitCondition::parse);
+        match (style, &condition, parsed) {
+            (HitStyle::PythonsOwn, Some(own), Some(hit)) => {
+                Ok(Told { condition: Some(hit.in_python(own, id)), hit_condition: None, log_message })
+            }
+            // It would take the first of them, and forget the others.
+            (HitStyle::JavaScriptsOwn, own, hit)
+                if [own.is_some(), hit.is_some(), log_message.is_some()]
+                    .iter()
+                    .filter(|is_there| **is_there)
+                    .count()
+                    > 1 =>
+            {
+                let own = own.as_ref().map(|own| format!("({own}\n)"));
+                let hit = hit.map(|hit| hit.in_javascript(id));
+                let log = log_message.as_deref().map(log_in_javascript);
+                let all: Vec<String> = [own, hit, log].into_iter().flatten().collect();
+                Ok(Told { condition: Some(all.join(" && ")), ..Told::default() })
+            }
+            _ => Ok(Told { condition, hit_condition: hit, log_message }),
+        }
+    }
+}
+
+/// Text of an adapter about a breakpoint, with its own condition instead of the one that the adapter was given.
+pub(super) fn with_own_condition(text: &str, id: i64, own: &str, hit: Option<&str>) -> String {
+    match hit.and_then(HitCondition::parse) {
+        Some(hit) => text.replace(&hit.in_python(own, id), own),
+        None => text.to_owned(),
+    }
+}
+
+/// Logs as js-debug does, and is false.
+fn log_in_javascript(message: &str) -> String {
+    let (mut format, mut values) = (String::new(), Vec::new());
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once('{') {
+        let mut depth = 1;
+        let end = after.char_indices().find(|(_, one)| {
+            depth += match one {
+                '{' => 1,
+                '}' => -1,
+                _ => 0,
+            };
+            depth == 0
+        });
+        let Some((end, _)) = end.filter(|(end, _)| *end > 0) else { break };
+        format.push_str(&before.replace('%', "%%"));
+        format.push_str("%O");
+        // One that fails is told in its place.
+        values.push(format!(
+            "(() => {{ try {{ return {}\n; }} catch (e) {{ return String(e); }} }})()",
+            &after[..end]
+        ));
+        rest = &after[end + 1..];
+    }
+    format.push_str(&rest.replace('%', "%%"));
+    let mut arguments = vec![serde_json::Value::String(format).to_string()];
+    arguments.append(&mut values);
+    format!("(console.log({}), false)", arguments.join(", "))
+}
+
+/// What an adapter can have, or that it cannot.
+fn able(wish: &Option<String>, can: bool, what: &str) -> Result<Option<String>, String> {
+    if wish.is_some() && !can {
+        return Err(format!("not set: the debug adapter does not support {what}"));
+    }
+    Ok(wish.clone())
+}
+
+/// A hit condition in an adapter's form, or why it cannot have it.
+fn told_hits(wish: &Option<String>, can: bool, hits: HitStyle) -> Result<Option<String>, String> {
+    let Some(text) = able(wish, can, "hit conditions")? else { return Ok(None) };
+    let hit = HitCondition::parse(&text).ok_or("not set: its hit condition is not valid")?;
+    Ok(Some(hit.for_adapter(hits)?))
+}
+
+/// A condition on the number of hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HitCondition {
+    operator: HitOperator,
+    count: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HitOperator {
+    Equal,
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+    EveryNth,
+}
+
+impl HitCondition {
+    /// Parses `> 5`, `== 3`, `= 3`, `3`, `% 2`, `% 2 == 0`; `None` for anything else.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        const OPERATORS: [(&str, HitOperator); 7] = [
+            (">=", HitOperator::AtLeast),
+            ("<=", HitOperator::AtMost),
+            ("==", HitOperator::Equal),
+            (">", HitOperator::Above),
+            ("<", HitOperator::Below),
+            ("=", HitOperator::Equal),
+            ("%", HitOperator::EveryNth),
+        ];
+        let text = text.trim();
+        let (operator, rest) = OPERATORS
+            .iter()
+            .find_map(|(sign, operator)| Some((*operator, text.strip_prefix(sign)?)))
+            .unwrap_or((HitOperator::Equal, text));
+        let mut number = rest.trim();
+        if operator == HitOperator::EveryNth
+            && let Some((divisor, remainder)) = number.split_once("==")
+        {
+            if remainder.trim() != "0" {
+                return None;
+            }
+            number = divisor.trim();
+        }
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let count: u32 = number.parse().ok()?;
+        let is_senseless = count == 0 && matches!(operator, HitOperator::EveryNth | HitOperator::Below);
+        (!is_senseless).then_some(Self { operator, count })
+    }
+
+    /// As an adapter wants it, or why it cannot be.
+    pub(crate) fn for_adapter(self, style: HitStyle) -> Result<String, &'static str> {
+        match (style, self.operator) {
+            (HitStyle::Operators | HitStyle::PythonsOwn | HitStyle::JavaScriptsOwn, _) => {
+                Ok(self.to_adapter(style))
+            }
+            (HitStyle::AtLeast, HitOperator::AtLeast) => Ok(self.count.to_string()),
+            (HitStyle::AtLeast, HitOperator::Above) => Ok(self.count.saturating_add(1).to_string()),
+            (HitStyle::Skipped, HitOperator::AtLeast) => Ok(self.count.saturating_sub(1).to_string()),
+            (HitStyle::Skipped, HitOperator::Above) => Ok(self.count.to_string()),
+            (HitStyle::AtLeast | HitStyle::Skipped, _) => {
+                Err("not set: this debug adapter stops at a hit and all later ones only; use >= N or > N")
+            }
+            (HitStyle::None, _) => Err("not set: the debug adapter does not support hit conditions"),
+        }
+    }
+
+    /// What compares a count with it, in Python and in JavaScript.
+    fn comparison(self) -> String {
+        let sign = if self.operator == HitOperator::EveryNth { " == 0" } else { "" };
+        format!("{}{sign}", self.to_adapter(HitStyle::Operators))
+    }
+
+    /// Of the hits at which a condition holds. The count is kept beside the program's own names.
+    fn in_python(self, condition: &str, id: i64) -> String {
+        let key = format!("{HITS_KEY}{id} {}", self.to_adapter(HitStyle::PythonsOwn));
+        let counter =
+            format!("__import__('sys').__dict__.setdefault('{key}', __import__('itertools').count(1))");
+        // A comment may end the condition.
+        format!("({condition}\n) and next({counter}) {}", self.comparison())
+    }
+
+    /// The same in JavaScript, without the condition.
+    fn in_javascript(self, id: i64) -> String {
+        let key = format!("Symbol.for('{HITS_KEY}{id} {}')", self.to_adapter(HitStyle::Operators));
+        format!("((all, key) => all[key] = (all[key] || 0) + 1)(globalThis, {key}) {}", self.comparison())
+    }
+
+    /// With an operator.
+    pub(crate) fn to_adapter(self, _style: HitStyle) -> String {
+        let sign = match self.operator {
+            HitOperator::Equal => "==",
+            HitOperator::Above => ">",
+            HitOperator::AtLeast => ">=",
+            HitOperator::Below => "<",
+            HitOperator::AtMost => "<=",
+            HitOperator::EveryNth => "%",
+        };
+        format!("{sign}{}", self.count)
+    }
+}
+
+/// Hit conditions in the form that adapters take.
+pub(crate) fn normal_hits(text: &str) -> String {
+    HitCondition::parse(text).map_or_else(|| text.to_owned(), |hit| hit.to_adapter(HitStyle::Operators))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hit_conditions_are_brought_to_one_form() {
+        let normal = |text: &str| HitCondition::parse(text).map(|hit| hit.to_adapter(HitStyle::Operators));
+        for (text, expected) in [
+            ("> 5", ">5"),
+            (" >=5", ">=5"),
+            ("== 3", "==3"),
+            ("= 3", "==3"),
+            ("3", "==3"),
+            ("% 2 == 0", "%2"),
+            ("%2", "%2"),
+            ("< 4", "<4"),
+            ("<= 4", "<=4"),
+        ] {
+            assert_eq!(normal(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in ["", "x > 5", "> x", "% 2 == 1", "% 0", "< 0", "5 5", "> -1", "99999999999", "!= 3"] {
+            assert_eq!(normal(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn javascript_gets_all_of_a_breakpoint_in_one_condition() {
+        let text = |text: &str| Some(text.to_owned());
+        let told = |condition, hit_condition, log_message| {
+            let wishes =
+                Wishes { condition: &condition, hit_condition: &hit_condition, log_message: &log_message };
+            wishes.for_adapter(7, |_| true, HitStyle::JavaScriptsOwn).unwrap()
+        };
+        assert_eq!(
+            told(None, text(">= 2"), None),
+            Told { hit_condition: text(">=2"), ..Told::default() },
+            "one alone js-debug has itself"
+        );
+        assert_eq!(told(text("a"), None, None), Told { condition: text("a"), ..Told::default() });
+        assert_eq!(told(None, None, text("{a}")), Told { log_message: text("{a}"), ..Told::default() });
+        let both = told(text("a // b"), text("% 2"), None);
+        let counter = "((all, key) => all[key] = (all[key] || 0) + 1)(globalThis, Symbol.for('_baton_hits_7 %2')) %2 == 0";
+        assert_eq!(both, Told { condition: Some(format!("(a // b\n) && {counter}")), ..Told::default() });
+        let logged = told(text("a"), None, text("100% {a} of {({b: 1}).b}, { }{"));
+        let condition = logged.condition.unwrap();
+        assert!(condition.starts_with("(a\n) && (console.log(\"100%% %O of %O, %O{\", "), "{condition}");
+        assert!(condition.ends_with(", false)") && condition.contains("return ({b: 1}).b\n;"), "{condition}");
+        assert_eq!((logged.hit_condition, logged.log_message), (None, None));
+    }
+}
