@@ -4,7 +4,7 @@
 //! holds them. A file that is removed takes its settings along.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -122,16 +122,19 @@ impl Configuration {
     /// Writes a change into the file, which is made when there is none: then with what is `in_force`.
     pub fn write(&self, change: &SettingsChange, in_force: &Settings) -> Result<(), Explanation> {
         let shown = self.path.display();
-        let not_written = |why: &dyn std::fmt::Display| {
+        let not_written = |error: std::io::Error| {
             let failed =
-                Explanation::new(format!("the settings did not change: cannot write {shown} ({why})"));
-            failed.with_hint("make the file and its folder writable, then try again")
+                Explanation::new(format!("the settings did not change: cannot write {shown} ({error})"));
+            failed.with_hint(match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room on its disk, then try again",
+                _ => "make the file and its folder writable, then try again",
+            })
         };
         for _ in 0..TRIES {
             let before = Seen::of(&self.path);
             let (text, change) = match before {
                 None => (String::new(), beyond_defaults(in_force).and(change.clone())),
-                Some(_) => (read_text(&self.path).map_err(|error| not_written(&error))?, change.clone()),
+                Some(_) => (read_text(&self.path).map_err(not_written)?, change.clone()),
             };
             let edited = edit(&text, &change).map_err(|fault| {
                 let why = format!("the settings did not change: {shown} has a mistake at {fault}");
@@ -143,21 +146,21 @@ impl Configuration {
             // What a link leads to is written, not the link.
             let target = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
             if let Some(folder) = target.parent() {
-                std::fs::create_dir_all(folder).map_err(|error| not_written(&error))?;
+                std::fs::create_dir_all(folder).map_err(not_written)?;
             }
             if before.is_none() {
                 // For editors alone.
                 let _ = replace_file(&self.path.with_file_name(SCHEMA_NAME), schema_text().as_bytes());
             }
             let mode = std::fs::metadata(&target).map(|found| found.permissions());
-            replace_file(&target, edited.as_bytes()).map_err(|error| not_written(&error))?;
+            replace_file(&target, edited.as_bytes()).map_err(not_written)?;
             if let Ok(mode) = mode {
                 // It may be shared; that it is for the user alone now harms nobody.
                 let _ = std::fs::set_permissions(&target, mode);
             }
             return Ok(());
         }
-        Err(not_written(&"somebody else changes it all the time"))
+        Err(not_written(std::io::Error::other("somebody else changes it all the time")))
     }
 }
 
@@ -172,7 +175,7 @@ impl Seen {
 /// The text of a file of this user's or the system's.
 fn read_text(path: &Path) -> io::Result<String> {
     let is_link_lost = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => io::Error::other("it is a link to nothing"),
+        ErrorKind::NotFound => io::Error::other("it is a link to nothing"),
         _ => error,
     };
     let flags = i32::try_from((OFlags::NONBLOCK | OFlags::CLOEXEC).bits()).unwrap_or(0);
@@ -189,7 +192,7 @@ fn read_text(path: &Path) -> io::Result<String> {
     }
     let mut text = String::new();
     file.take(LEN_MAX + 1).read_to_string(&mut text).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidData => io::Error::other("it is not a text in UTF-8"),
+        ErrorKind::InvalidData => io::Error::other("it is not a text in UTF-8"),
         _ => error,
     })?;
     if text.len() as u64 > LEN_MAX {

@@ -2,13 +2,15 @@
 //! of their own.
 //!
 //! **Invariant:** a call never waits for the record, and while none runs a call costs one look at a flag. What comes faster
-//! than it can be written is left out, counted, and said at the end.
+//! than it can be written, or than [`MAX_PER_SECOND`], is left out, counted, and said at the end.
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `pace` | CORE: how many calls of a second are recorded |
 //! | `taped` | CORE: a call and its answer as a line of the record |
 //! | `windows` | CORE: what became of the windows, as lines of the record |
 
+mod pace;
 mod taped;
 mod windows;
 
@@ -30,6 +32,7 @@ use baton_proto::control::Recorded;
 use baton_proto::record::{ENDING, FOLDER, Line, MAX_BYTES};
 use bytes::Bytes;
 
+use pace::Pace;
 pub(crate) use taped::{Answer, Taped};
 use windows::Windows;
 
@@ -37,6 +40,8 @@ use windows::Windows;
 const QUEUE: usize = 8_192;
 /// The same in bytes.
 const QUEUE_BYTES: usize = 32 * 1024 * 1024;
+/// Most calls of a second: a client that calls in a loop would otherwise pay for it, and fill the record with that alone.
+pub(crate) const MAX_PER_SECOND: u32 = 1_000;
 /// Longest name of a record.
 const MAX_NAME: usize = 64;
 
@@ -56,6 +61,7 @@ pub(crate) struct Recorder {
 /// A record whose file is open, or was.
 struct Record {
     told: Arc<Told>,
+    pace: Pace,
     pieces: SyncSender<Piece>,
     writer: Option<JoinHandle<()>>,
 }
@@ -113,10 +119,12 @@ impl Recorder {
 
     /// The beginning of a call that is to be recorded, if there is a record.
     pub(crate) fn tape(self: &Arc<Self>, request: &Bytes) -> Option<Box<Tape>> {
-        self.is_on.load(Ordering::Relaxed).then(|| {
-            let taped = Taped::begin(now_ms(), request.clone());
-            Box::new(Tape { recorder: self.clone(), taped: Mutex::new(taped) })
-        })
+        let at_ms = self.is_on.load(Ordering::Relaxed).then(now_ms)?;
+        if !self.has_room(at_ms) {
+            return None;
+        }
+        let taped = Mutex::new(Taped::begin(at_ms, request.clone()));
+        Some(Box::new(Tape { recorder: self.clone(), taped }))
     }
 
     /// The windows have changed.
@@ -172,7 +180,7 @@ impl Recorder {
         // Nobody puts anything before the windows.
         let _ = pieces.try_send(Piece::Roster(roster));
         *self.record.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Record { told, pieces, writer: Some(writer) });
+            Some(Record { told, pace: Pace::default(), pieces, writer: Some(writer) });
         self.is_on.store(true, Ordering::Relaxed);
         Ok(recorded)
     }
@@ -207,6 +215,15 @@ impl Recorder {
     pub(crate) fn recorded(&self) -> Option<Recorded> {
         let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         record.as_ref().map(|record| record.told.recorded())
+    }
+
+    /// Whether one more call of this second is recorded; counts it when not.
+    fn has_room(&self, at_ms: u64) -> bool {
+        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Record { told, pace, .. }) = record.as_mut() else { return false };
+        let has_room = pace.take(at_ms, MAX_PER_SECOND);
+        told.n_left_out.fetch_add(u64::from(!has_room), Ordering::Relaxed);
+        has_room
     }
 
     fn put(&self, piece: Piece, n_bytes: usize) {
@@ -356,6 +373,19 @@ mod tests {
 
     async fn refused(recorder: &Recorder, name: &str) -> String {
         recorder.start(name.to_owned(), Arc::new(roster())).await.unwrap_err().message
+    }
+
+    #[tokio::test]
+    async fn what_comes_too_fast_is_left_out_and_counted() {
+        let (_folder, recorder) = recorder(MAX_BYTES);
+        recorder.start("a".to_owned(), Arc::new(roster())).await.unwrap();
+        let mut n_taken = 0;
+        while recorder.recorded().unwrap().n_left_out == 0 {
+            n_taken += u64::from(call(&recorder));
+        }
+        let ended = recorder.stop().await.unwrap();
+        assert_eq!((ended.n_calls + ended.n_left_out, ended.ended), (n_taken + 1, None));
+        assert!(n_taken >= u64::from(MAX_PER_SECOND), "{n_taken}");
     }
 
     #[tokio::test]

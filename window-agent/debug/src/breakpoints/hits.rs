@@ -68,16 +68,7 @@ fn log_in_javascript(message: &str) -> String {
     let (mut format, mut values) = (String::new(), Vec::new());
     let mut rest = message;
     while let Some((before, after)) = rest.split_once('{') {
-        let mut depth = 1;
-        let end = after.char_indices().find(|(_, one)| {
-            depth += match one {
-                '{' => 1,
-                '}' => -1,
-                _ => 0,
-            };
-            depth == 0
-        });
-        let Some((end, _)) = end.filter(|(end, _)| *end > 0) else { break };
+        let Some(end) = end_of_expression(after).filter(|end| *end > 0) else { break };
         format.push_str(&before.replace('%', "%%"));
         format.push_str("%O");
         // One that fails is told in its place.
@@ -91,6 +82,29 @@ fn log_in_javascript(message: &str) -> String {
     let mut arguments = vec![serde_json::Value::String(format).to_string()];
     arguments.append(&mut values);
     format!("(console.log({}), false)", arguments.join(", "))
+}
+
+/// Where the brace is that ends an expression; braces in its strings are the strings'.
+fn end_of_expression(text: &str) -> Option<usize> {
+    let (mut depth, mut quote) = (1, None);
+    let mut chars = text.char_indices();
+    while let Some((idx, char)) = chars.next() {
+        match (quote, char) {
+            (Some(_), '\\') => _ = chars.next(),
+            (Some(open), char) if open == char => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'' | '`') => quote = Some(char),
+            (None, '{') => depth += 1,
+            (None, '}') => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(idx);
+                }
+            }
+            (None, _) => {}
+        }
+    }
+    None
 }
 
 /// What an adapter can have, or that it cannot.
@@ -163,7 +177,7 @@ impl HitCondition {
     pub(crate) fn for_adapter(self, style: HitStyle) -> Result<String, &'static str> {
         match (style, self.operator) {
             (HitStyle::Operators | HitStyle::PythonsOwn | HitStyle::JavaScriptsOwn, _) => {
-                Ok(self.to_adapter(style))
+                Ok(self.to_adapter())
             }
             (HitStyle::AtLeast, HitOperator::AtLeast) => Ok(self.count.to_string()),
             (HitStyle::AtLeast, HitOperator::Above) => Ok(self.count.saturating_add(1).to_string()),
@@ -179,12 +193,12 @@ impl HitCondition {
     /// What compares a count with it, in Python and in JavaScript.
     fn comparison(self) -> String {
         let sign = if self.operator == HitOperator::EveryNth { " == 0" } else { "" };
-        format!("{}{sign}", self.to_adapter(HitStyle::Operators))
+        format!("{}{sign}", self.to_adapter())
     }
 
     /// Of the hits at which a condition holds. The count is kept beside the program's own names.
     fn in_python(self, condition: &str, id: i64) -> String {
-        let key = format!("{HITS_KEY}{id} {}", self.to_adapter(HitStyle::PythonsOwn));
+        let key = format!("{HITS_KEY}{id} {}", self.to_adapter());
         let counter =
             format!("__import__('sys').__dict__.setdefault('{key}', __import__('itertools').count(1))");
         // A comment may end the condition.
@@ -193,12 +207,12 @@ impl HitCondition {
 
     /// The same in JavaScript, without the condition.
     fn in_javascript(self, id: i64) -> String {
-        let key = format!("Symbol.for('{HITS_KEY}{id} {}')", self.to_adapter(HitStyle::Operators));
+        let key = format!("Symbol.for('{HITS_KEY}{id} {}')", self.to_adapter());
         format!("((all, key) => all[key] = (all[key] || 0) + 1)(globalThis, {key}) {}", self.comparison())
     }
 
     /// With an operator.
-    pub(crate) fn to_adapter(self, _style: HitStyle) -> String {
+    pub(crate) fn to_adapter(self) -> String {
         let sign = match self.operator {
             HitOperator::Equal => "==",
             HitOperator::Above => ">",
@@ -213,7 +227,7 @@ impl HitCondition {
 
 /// Hit conditions in the form that adapters take.
 pub(crate) fn normal_hits(text: &str) -> String {
-    HitCondition::parse(text).map_or_else(|| text.to_owned(), |hit| hit.to_adapter(HitStyle::Operators))
+    HitCondition::parse(text).map_or_else(|| text.to_owned(), |hit| hit.to_adapter())
 }
 
 #[cfg(test)]
@@ -222,7 +236,7 @@ mod tests {
 
     #[test]
     fn hit_conditions_are_brought_to_one_form() {
-        let normal = |text: &str| HitCondition::parse(text).map(|hit| hit.to_adapter(HitStyle::Operators));
+        let normal = |text: &str| HitCondition::parse(text).map(|hit| hit.to_adapter());
         for (text, expected) in [
             ("> 5", ">5"),
             (" >=5", ">=5"),
@@ -264,5 +278,20 @@ mod tests {
         assert!(condition.starts_with("(a\n) && (console.log(\"100%% %O of %O, %O{\", "), "{condition}");
         assert!(condition.ends_with(", false)") && condition.contains("return ({b: 1}).b\n;"), "{condition}");
         assert_eq!((logged.hit_condition, logged.log_message), (None, None));
+    }
+
+    #[test]
+    fn braces_in_the_strings_of_an_expression_do_not_end_it() {
+        for (text, end) in [
+            ("a}", Some(1)),
+            ("{b: 1}.b} {c}", Some(8)),
+            ("'}' + a} b", Some(7)),
+            (r#""\"}" + a}"#, Some(9)),
+            ("`${a}{`}", Some(7)),
+            ("'}", None),
+            ("{a}", None),
+        ] {
+            assert_eq!(end_of_expression(text), end, "{text}");
+        }
     }
 }

@@ -244,8 +244,9 @@ impl Engine {
         let Some(live) = self.sessions.get(&key) else { return };
         let (root, id) = (live.root, live.id.clone());
         let mut stop = from_dap::stop_event(captured, (key, id), jiff::Timestamp::now(), &mut self.ids);
-        if is_trap(&stop) {
-            self.read_trap(key, &mut stop);
+        let passed = self.passed(key, &stop);
+        if is_trap(&stop) && !passed.is_empty() {
+            read_trap(&mut stop, &passed);
         }
         if stop.reason.contains("breakpoint") {
             let path = stop.source.as_ref().map_or("", |source| &source.path);
@@ -271,6 +272,8 @@ impl Engine {
         if let Some(root) = self.sessions.get_mut(&root) {
             root.hit.extend(may_be_hit);
             root.hit.extend(stop.hit_breakpoint_ids.iter().flatten());
+            // A step that ended there has reached it, whatever the adapter calls that.
+            root.hit.extend(passed);
         }
         if let Some(live) = self.sessions.get_mut(&key) {
             live.stops.insert(stop.thread_id, stop.clone());
@@ -281,25 +284,18 @@ impl Engine {
         self.tell_stop(key, stop, waits);
     }
 
-    /// lldb tells a breakpoint as the bare signal of its trap, when a running program comes to it in the moment in
-    /// which it is set.
-    fn read_trap(&self, key: SessionKey, stop: &mut StopEvent) {
+    /// Breakpoints that stop whoever comes to the place of this stop.
+    fn passed(&self, key: SessionKey, stop: &StopEvent) -> Vec<i64> {
         let path = stop.source.as_ref().map_or("", |source| &source.path);
         let here = self.breakpoints.at(path, stop.line.unwrap_or(0), self.client_of(key));
+        if here.is_empty() {
+            return here;
+        }
         let stops_always = |known: &Breakpoint| {
             known.condition.is_none() && known.hit_condition.is_none() && known.log_message.is_none()
         };
         let all = self.breakpoints.list().into_iter();
-        let here: Vec<i64> = all
-            .filter(|known| here.contains(&known.id) && stops_always(known))
-            .map(|known| known.id)
-            .collect();
-        if !here.is_empty() {
-            stop.reason = "breakpoint".to_owned();
-            stop.description = None;
-            stop.text = None;
-            stop.hit_breakpoint_ids = Some(here);
-        }
+        all.filter(|known| here.contains(&known.id) && stops_always(known)).map(|known| known.id).collect()
     }
 
     /// Tells a stop to those who wait; when none of them listens any more, it stays untold.
@@ -502,6 +498,15 @@ fn gate_of(wish: &ResumeWish) -> Option<Gate> {
 pub(super) fn gate_error(live: &Live, gate: Gate) -> Option<DebugError> {
     let adapter = || live.plan.session.adapter.name.clone();
     (!live.core.can(gate.capability)).then(|| DebugError::Unsupported { adapter: adapter(), what: gate.what })
+}
+
+/// lldb tells a breakpoint as the bare signal of its trap, when a running program comes to it in the moment in which it
+/// is set.
+fn read_trap(stop: &mut StopEvent, here: &[i64]) {
+    stop.reason = "breakpoint".to_owned();
+    stop.description = None;
+    stop.text = None;
+    stop.hit_breakpoint_ids = Some(here.to_vec());
 }
 
 /// A stop by the signal that debuggers' own breakpoints raise, told as an exception.

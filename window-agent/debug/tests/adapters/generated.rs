@@ -5,16 +5,12 @@
 //! gdb, node's inspector and delve are driven by their own means (`generated/gdb.py`, `node.mjs`, `delve.py`); lldb's
 //! two adapters are compared with gdb, by breakpoints alone, as two debuggers step in their own ways. The generator's
 //! search is by hand, `cargo xtask explore oracle`; what it found is played here again, with one program of its own.
-//! `BATON_ORACLE_CASES` (8) and `BATON_ORACLE_SEED` (1) choose how many and which; what fails shrinks.
 
 #[path = "../it/oracle/choices.rs"]
 mod choices;
 mod play;
 mod program;
 mod truth;
-
-use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 use play::Pair;
 use program::Tongue;
@@ -67,7 +63,7 @@ macro_rules! pairs {
             #[test]
             #[ignore = "generated programs: a search, by hand with `cargo xtask explore oracle`"]
             fn programs_are_debugged_as_a_plain_debugger_does() {
-                super::search(&super::$pair);
+                super::choices::search(8, async |program, moves| super::play::both(&super::$pair, program, moves).await);
             }
         })*
     };
@@ -91,31 +87,4 @@ fn fixed(nth: u32) -> (Vec<u16>, Vec<u16>) {
         (1..=60).map(number).collect()
     };
     (numbers(2_654_435), numbers(2_246_822_519))
-}
-
-fn search(pair: &Pair) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let seed = number("BATON_ORACLE_SEED", 1);
-    let config = Config {
-        cases: u32::try_from(number("BATON_ORACLE_CASES", 8)).unwrap(),
-        max_shrink_iters: 200,
-        max_shrink_time: 120_000,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let numbers = || prop::collection::vec(any::<u16>(), 0..80);
-    let outcome = runner.run(&(numbers(), numbers()), |(program, moves)| {
-        let outcome = runtime.block_on(play::both(pair, program, moves));
-        outcome.map(|_| ()).map_err(|error| TestCaseError::fail(format!("{error:#}")))
-    });
-    if let Err(error) = outcome {
-        panic!("seed {seed}: {error}");
-    }
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }

@@ -362,6 +362,42 @@ async fn all_of_a_breakpoint_counts_in_javascript() {
     assert_eq!(lines, [line(4), line(6), line(8)], "{all}");
 }
 
+/// What a step ends at was reached, whether the adapter calls that a step or a breakpoint.
+#[tokio::test]
+async fn a_breakpoint_that_a_step_ends_at_is_not_told_as_never_hit() {
+    const C: &str = "#include <stdio.h>\nint main(void) {\n  int n = 1;\n  n = n + 1;\n  return n - 2;\n}\n";
+    const PYTHON: &str = "def run():\n    n = 1\n    n = n + 1\n    return n\nrun()\n";
+    const GO: &str = "package main\n\nfunc main() {\n\tn := 1\n\tn = n + 1\n\tprintln(n)\n}\n";
+    let go = Program::of("delve");
+    std::fs::write(&go.source, GO).unwrap();
+    for (adapter, program, line) in [
+        ("delve", &go, 4),
+        ("debugpy", &Program::new("program.py", PYTHON, ""), 2),
+        ("js-debug", &Program::new("program.js", "let n = 1;\nn = n + 1;\nn = n - 2;\n", ""), 1),
+        ("gdb", &Program::compiled(C, "", &[]), 3),
+        ("lldb-dap", &Program::compiled(C, "", &[]), 3),
+    ] {
+        let debugger = debugger(program);
+        for line in [line, line + 1] {
+            debugger.set_breakpoint(at(&program.source, line)).await.unwrap();
+        }
+        let start = debugger.configure(&program.start(adapter, "", false)).await.unwrap();
+        let mut waited = debugger.start(start, wait_for(PATIENCE)).await;
+        let mut lines = Vec::new();
+        while let Ok(Waited::Stopped(stop)) = &waited {
+            lines.extend(stop.line);
+            let how = if lines.len() == 1 { Resume::StepOver } else { Resume::Continue };
+            let (session, thread_id) = (stop.session.clone(), stop.thread_id);
+            waited = debugger.resume(Some(&session), thread_id, how, wait_for(PATIENCE)).await;
+        }
+        // lldb stops there once more.
+        lines.dedup();
+        assert_eq!(lines, [i64::from(line), i64::from(line + 1)], "{adapter}: {waited:?}");
+        let Ok(Waited::Completed(completed)) = waited else { panic!("{adapter}: {waited:?}") };
+        assert_eq!(completed.never_hit, [], "{adapter}");
+    }
+}
+
 #[tokio::test]
 async fn a_loop_on_one_line_comes_to_its_end() {
     const C: &str = "#include <stdio.h>\nint main(void) {\n  long sum = 0;\n  for (int n = 0; n < 5; n++) sum += n;\n  return (int)sum;\n}\n";

@@ -46,11 +46,14 @@ def evaluate(expression):
         return None
 
 
-def look(state, asked):
+def look(state, move, is_on_the_way, asked):
     frames = ask("Stacktrace", Id=-1, Depth=50, Full=False, Cfg=None)["Locations"]
     own = [[frame["function"]["name"], frame["line"]] for frame in frames if frame["file"] == plan["source"]]
     point = (state["currentThread"] or {}).get("breakPoint")
     hit = [points[point["id"]]] if point and point["id"] in points else []
+    if hit and move != "continue" and not is_on_the_way:
+        # Of a step that ends at a breakpoint delve's adapter tells now the one, now the other.
+        hit = None
     stop = {"stack": own, "hit": hit, "locals": {}, "value": None}
     if frames and frames[0]["file"] == plan["source"]:
         values = {name: evaluate(name) for name in plan["names"]}
@@ -72,14 +75,15 @@ for point in plan["points"]:
         continue
     points[made["Breakpoint"]["id"]] = point["line"]
 stops = []
-state = ask("Command", name="continue")["State"]
+state, name = ask("Command", name="continue")["State"], "continue"
 for asked, move in zip(plan["asked"], plan["moves"]):
     if state["exited"]:
         break
-    if state["NextInProgress"]:
+    is_on_the_way = state["NextInProgress"]
+    if is_on_the_way:
         # A breakpoint on the way ended the step.
         ask("CancelNext")
-    stop = look(state, asked)
+    stop = look(state, name, is_on_the_way, asked)
     stops.append(stop)
     name = MOVES["continue" if move == "out" and len(stop["stack"]) < 2 else move]
     try:

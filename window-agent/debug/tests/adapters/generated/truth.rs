@@ -53,8 +53,8 @@ pub(crate) struct Point {
 pub(crate) struct Seen {
     /// Function and line, innermost first.
     pub(crate) stack: Vec<(String, i64)>,
-    /// Lines of the breakpoints that were hit.
-    pub(crate) hit: Vec<u32>,
+    /// Lines of the breakpoints that were hit; `None` where a debugger and its adapter each have their own opinion.
+    pub(crate) hit: Option<Vec<u32>>,
     pub(crate) locals: std::collections::BTreeMap<String, String>,
     /// Of the expression; none when it fails.
     pub(crate) value: Option<String>,
