@@ -370,7 +370,7 @@ pub enum Notice {
     /// Settings changed.
     Settings {
         /// Settings in force.
-        settings: Settings,
+        settings: Box<Settings>,
     },
     /// R8 was switched from elsewhere: the agent registers with it from now on.
     AutoStart {

@@ -137,4 +137,7 @@ settings! {
     /// The DSN of a service that speaks Sentry's protocol, which is told of errors and panics of coordinator and windows;
     /// empty for none.
     error_dsn: String = String::new();
+    /// The URL of a collector that speaks OTLP over HTTP, which is sent what the coordinator counts, once a minute; empty
+    /// for none.
+    otlp_endpoint: String = String::new();
 }

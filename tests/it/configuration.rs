@@ -145,6 +145,31 @@ fn a_program_that_the_settings_name_is_the_one_that_runs() {
 }
 
 #[test]
+fn settings_that_are_changed_at_once_are_all_kept() {
+    let world = World::new();
+    world.baton_ok(&["up"]);
+    let changes = [
+        ("routing", "any"),
+        ("redact", "true"),
+        ("hold_calls_ms", "1234"),
+        ("log_mb", "77"),
+        ("session_processes", "99"),
+        ("ai_handover", "never"),
+    ];
+    std::thread::scope(|scope| {
+        for (name, value) in changes {
+            let world = &world;
+            scope.spawn(move || world.baton_ok(&["settings", name, value]));
+        }
+    });
+    let file = std::fs::read_to_string(world.baton_ok(&["settings", "--path"]).trim()).expect("it is there");
+    for (name, value) in changes {
+        assert_eq!(world.baton_ok(&["settings", name]).trim(), value, "{file}");
+        assert!(file.contains(&format!("\n{name} = ")), "{file}");
+    }
+}
+
+#[test]
 fn errors_are_told_to_whom_the_settings_name() {
     let world = World::new();
     world.baton_ok(&["up"]);

@@ -1,8 +1,12 @@
-//! `/metrics`, read by a real Prometheus, and checked by its own tool.
+//! `/metrics`, read by a real Prometheus, and checked by its own tool; what a collector is sent, read by OpenTelemetry's
+//! own types.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use baton_proto::percent;
@@ -169,6 +173,128 @@ fn a_prometheus_reads_what_clients_did_and_promtool_has_nothing_to_say() {
     let checked = promtool.wait_with_output().expect("promtool ends");
     let said = String::from_utf8_lossy(&checked.stdout) + String::from_utf8_lossy(&checked.stderr);
     assert!(checked.status.success() && said.is_empty(), "{said}\n{}", answer.body);
+}
+
+/// Takes what a collector is sent, and answers with a status.
+struct Collector {
+    port: u16,
+    /// First lines and bodies.
+    requests: Receiver<(String, Vec<u8>)>,
+    status: Arc<AtomicU16>,
+}
+
+impl Collector {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let ((taken, requests), status) = (channel(), Arc::new(AtomicU16::new(200)));
+        let answer = status.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.expect("a connection"));
+                let mut head = Vec::new();
+                while head.last().is_none_or(|line: &String| line != "\r\n") {
+                    let mut line = String::new();
+                    assert!(stream.read_line(&mut line).expect("a line") > 0, "the head is cut: {head:?}");
+                    head.push(line);
+                }
+                let text = head.concat().to_lowercase();
+                assert!(text.contains("content-type: application/x-protobuf\r\n"), "{text}");
+                assert!(!text.contains("authorization"), "{text}");
+                let length = text.split("content-length: ").nth(1).and_then(|rest| rest.split("\r\n").next());
+                let mut body = vec![0; length.expect("a length").parse().expect("a number")];
+                stream.read_exact(&mut body).expect("a body");
+                let status = answer.load(Ordering::Relaxed);
+                let line = format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                stream.get_mut().write_all(line.as_bytes()).expect("it listens");
+                if taken.send((head.swap_remove(0), body)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { port, requests, status }
+    }
+
+    /// The next request, as OpenTelemetry's own types read it.
+    fn next(&self, world: &World) -> (String, Value) {
+        const READ: &str = "import json, sys\n\
+            from google.protobuf.json_format import MessageToDict\n\
+            from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest\n\
+            print(json.dumps(MessageToDict(ExportMetricsServiceRequest.FromString(sys.stdin.buffer.read()))))\n";
+        let (line, body) = self.requests.recv_timeout(PATIENCE).expect("figures come");
+        let mut python = world
+            .command(place::otlp_python())
+            .args(["-c", READ])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("Python starts");
+        python.stdin.take().expect("it is piped").write_all(&body).expect("Python reads");
+        let told = python.wait_with_output().expect("Python ends");
+        assert!(told.status.success(), "it can be read");
+        (line, serde_json::from_slice(&told.stdout).expect("it is JSON"))
+    }
+}
+
+/// The figure of that name, by the one value that an attribute has.
+fn point<'a>(figures: &'a Value, name: &str, kind: &str, value: &str) -> &'a Value {
+    let metrics = figures["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().expect("figures");
+    let metric = metrics.iter().find(|metric| metric["name"] == name);
+    let metric = metric.unwrap_or_else(|| panic!("no {name} in {figures}"));
+    let points = metric[kind]["dataPoints"].as_array().expect("figures");
+    let has = |point: &&Value| {
+        let attributes = point["attributes"].as_array();
+        attributes.is_none() || attributes.into_iter().flatten().any(|it| it["value"]["stringValue"] == value)
+    };
+    points.iter().find(has).unwrap_or_else(|| panic!("no {value} in {metric}"))
+}
+
+#[test]
+fn a_collector_gets_what_is_counted_in_the_words_of_opentelemetry() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let (port, token) = (world.port(), world.token());
+    for _ in 0..3 {
+        assert_eq!(Request::call(port, &token, "get_breakpoints").send(port).status, 200);
+    }
+    let wrong = world.baton(&["settings", "otlp_endpoint", "localhost:4318"]);
+    assert!(wrong.code != 0 && wrong.err.contains("as http://127.0.0.1:4318"), "{wrong:?}");
+
+    let collector = Collector::start();
+    let name = |path: &str| {
+        let url = format!("http://127.0.0.1:{}{path}", collector.port);
+        world.baton_ok(&["settings", "otlp_endpoint", &url]);
+    };
+    name("");
+    let (line, figures) = collector.next(&world);
+    assert_eq!(line, "POST /v1/metrics HTTP/1.1\r\n");
+    let of_tool = point(&figures, "mcp.server.operation.duration", "histogram", "get_breakpoints");
+    assert_eq!(of_tool["count"], "3", "{of_tool}");
+    let buckets = of_tool["bucketCounts"].as_array().expect("buckets").iter();
+    let in_all: u64 =
+        buckets.map(|n| n.as_str().and_then(|n| n.parse::<u64>().ok()).expect("a number")).sum();
+    let n_bounds = of_tool["explicitBounds"].as_array().map(Vec::len);
+    assert_eq!((in_all, n_bounds), (3, of_tool["bucketCounts"].as_array().map(|all| all.len() - 1)));
+    assert_eq!(point(&figures, "baton.terms", "sum", "R1")["asDouble"], 1.0);
+    assert_eq!(point(&figures, "baton.windows", "gauge", "live")["asDouble"], 1.0, "the headless one");
+    let memory = point(&figures, "process.memory.usage", "gauge", "")["asDouble"].as_f64().expect("a number");
+    let of_kernel = f64::from(u32::try_from(rss_kib(world.coordinator_pid())).expect("less than 4 TiB"));
+    assert!((memory / 1024.0 / of_kernel - 1.0).abs() < 0.2, "{memory} B, and {of_kernel} KiB by the kernel");
+    let resource = figures["resourceMetrics"][0]["resource"]["attributes"].to_string();
+    assert!(resource.contains(r#""service.name","value":{"stringValue":"baton"}"#), "{resource}");
+
+    // One that refuses is told, and one that takes is not.
+    let is_warned = || world.baton_ok(&["status"]).contains("it answered 503");
+    collector.status.store(503, Ordering::Relaxed);
+    name("/another/");
+    assert_eq!(collector.next(&world).0, "POST /another/v1/metrics HTTP/1.1\r\n");
+    assert!(await_some(PATIENCE, || is_warned().then_some(())).is_some(), "it is never told");
+    collector.status.store(200, Ordering::Relaxed);
+    name("");
+    collector.next(&world);
+    assert!(await_some(PATIENCE, || (!is_warned()).then_some(())).is_some(), "it is told for ever");
+    world.baton_ok(&["settings", "otlp_endpoint", ""]);
 }
 
 /// The process of this world whose command line has these words.

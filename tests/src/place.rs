@@ -61,6 +61,11 @@ pub fn strace() -> (PathBuf, PathBuf) {
     (program, libraries)
 }
 
+/// The Python that has OpenTelemetry's own types.
+pub fn otlp_python() -> PathBuf {
+    tool("otlp/bin/python")
+}
+
 /// Prometheus and its tool that checks what it reads.
 pub fn prometheus() -> (PathBuf, PathBuf) {
     let unpacked = root().join(".cache/prometheus/usr/bin");

@@ -29,7 +29,9 @@ async function callThroughVscode(server) {
         fs.rmSync(answers, { force: true });
         await window.command('Probe: Call a Tool of Baton');
         const all = await until('the probe answers', () => fs.existsSync(answers) && JSON.parse(fs.readFileSync(answers, 'utf8')));
-        return all.find(({ tool, text }) => tool?.startsWith(`mcp_${server}_`) && text);
+        // A text search answers while VS Code's own TypeScript is still starting.
+        const isMeant = ({ tool, text }) => tool?.startsWith(`mcp_${server}_`) && text && !text.includes('"text_search"');
+        return all.find(isMeant);
     });
 }
 

@@ -27,6 +27,8 @@ pub(crate) const DEBUGPY: Venv = Venv { folder: "py", packages: &["debugpy==1.8.
 pub(crate) const MCP_1: Venv = Venv { folder: "mcp1", packages: &["mcp==1.30.0"] };
 /// The official Python client of both eras.
 pub(crate) const MCP_2: Venv = Venv { folder: "mcp2", packages: &["mcp==2.3.0"] };
+/// OpenTelemetry's own types, which read what a collector is sent.
+const OTLP: Venv = Venv { folder: "otlp", packages: &["opentelemetry-proto==1.45.2"] };
 /// A peer in the benchmarks.
 pub(crate) const MCP_PROXY: Venv = Venv { folder: "mcp-proxy", packages: &["mcp-proxy==0.13.0"] };
 /// A peer in the benchmarks; it does not say that it needs an older `mcp`.
@@ -216,6 +218,7 @@ pub(crate) fn install_prometheus() -> Result<()> {
 pub(crate) fn install_for_it() -> Result<()> {
     install_faketime()?;
     install_strace()?;
+    OTLP.install()?;
     install_prometheus()
 }
 

@@ -55,6 +55,11 @@ pub fn check(change: &SettingsChange) -> Result<(), (&'static str, String)> {
     if let Some(Err(why)) = change.error_dsn.as_deref().map(baton_errors::check) {
         return Err(("error_dsn", format!("`error_dsn`: {why}")));
     }
+    if change.otlp_endpoint.as_deref().is_some_and(|endpoint| !is_endpoint(endpoint)) {
+        let must = "`otlp_endpoint`: give the URL of a collector, as http://127.0.0.1:4318, without a user name and without \
+                    /v1/metrics; empty for none";
+        return Err(("otlp_endpoint", must.to_owned()));
+    }
     let Some(toolsets) = &change.toolsets else { return Ok(()) };
     if toolsets.is_empty() || toolsets.len() > TOOLSETS.len() {
         let must = format!("`toolsets` must contain at least one of {}", TOOLSETS.join(", "));
@@ -67,6 +72,17 @@ pub fn check(change: &SettingsChange) -> Result<(), (&'static str, String)> {
             Err(("toolsets", format!("unknown toolset {unknown:?} ({})", TOOLSETS.join(", "))))
         }
     }
+}
+
+/// A URL to which a path can be added, or nothing. What it says goes to logs: no secret may be in it.
+fn is_endpoint(endpoint: &str) -> bool {
+    let Some((scheme, rest)) = endpoint.split_once("://") else { return endpoint.is_empty() };
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-._~/:[]%".contains(char);
+    ["http", "https"].contains(&scheme)
+        && rest.chars().all(is_plain)
+        && !rest.starts_with(['/', ':'])
+        && endpoint.len() <= MAX_PATH_LEN
+        && !rest.trim_end_matches('/').ends_with("/v1/metrics")
 }
 
 fn check_programs(programs: &BTreeMap<String, String>) -> Result<(), String> {
@@ -99,6 +115,7 @@ pub fn expected(key: &str) -> &'static str {
         "toolsets" => "a comma-separated list",
         "log" => "a filter such as debug",
         "log_format" => "text, json",
+        "otlp_endpoint" => "the URL of a collector such as http://127.0.0.1:4318, or nothing",
         "error_dsn" => "a DSN such as https://KEY@HOST/PROJECT, or nothing",
         _ => "true, false",
     }
@@ -153,6 +170,24 @@ mod tests {
         assert_eq!(check(&change).unwrap_err().0, "server_memory_mb");
         let change = SettingsChange { toolsets: Some(Vec::new()), ..SettingsChange::default() };
         assert_eq!(check(&change).unwrap_err().0, "toolsets");
+        let collector = |url: &str| {
+            let change = SettingsChange { otlp_endpoint: Some(url.to_owned()), ..SettingsChange::default() };
+            check(&change).map_err(|(name, _)| name)
+        };
+        for right in ["", "http://127.0.0.1:4318", "https://otel.example/prefix/", "http://[::1]:4318"] {
+            assert_eq!(collector(right), Ok(()), "{right}");
+        }
+        for wrong in [
+            "localhost:4318",
+            "grpc://h:4317",
+            "http://",
+            "http:///v1",
+            "http://user:secret@h",
+            "http://h/?key=secret",
+            "http://h:4318/v1/metrics",
+        ] {
+            assert_eq!(collector(wrong), Err("otlp_endpoint"), "{wrong}");
+        }
         assert!(check(&SettingsChange::from(Settings::default())).is_ok());
     }
 }

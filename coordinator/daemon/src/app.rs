@@ -12,13 +12,12 @@ use baton_http::guard::{Route, TokenNews};
 use baton_http::passes::Passes;
 use baton_http::{Admitted, END_GRACE, End, Gate, Listeners, respond};
 use baton_link::explain::Explanation;
+use baton_metrics::Metrics;
 use baton_page::Page;
 use baton_proto::discovery::{Role, Secret};
 use baton_proto::edge::{HEARD_HEADER, PORT_HEADER};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use tokio::sync::{mpsc, watch};
-
-use crate::metrics::Metrics;
 
 /// What of the grace is for the answers of those calls that did not end.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);

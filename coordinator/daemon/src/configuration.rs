@@ -190,6 +190,10 @@ fn read_text(path: &Path) -> io::Result<String> {
     if ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
         return Err(io::Error::other("it is owned by another user"));
     }
+    // It names programs that run.
+    if found.mode() & 0o002 != 0 {
+        return Err(io::Error::other("every user may write to it; `chmod o-w` ends that"));
+    }
     let mut text = String::new();
     file.take(LEN_MAX + 1).read_to_string(&mut text).map_err(|error| match error.kind() {
         ErrorKind::InvalidData => io::Error::other("it is not a text in UTF-8"),
@@ -203,6 +207,8 @@ fn read_text(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use baton_proto::control::Routing;
 
     use super::*;
@@ -247,6 +253,9 @@ mod tests {
         assert!(broken(&mut configuration).contains("it is not a text in UTF-8"));
         std::fs::write(&path, "#".repeat(70_000)).unwrap();
         assert!(broken(&mut configuration).contains("larger than 64 KiB"));
+        std::fs::write(&path, "").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(broken(&mut configuration).contains("every user may write to it; `chmod o-w`"));
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
         assert!(broken(&mut configuration).contains("it is a folder"));
@@ -279,7 +288,6 @@ mod tests {
         configuration.write(&change, &in_force).unwrap();
         assert!(std::fs::read_to_string(&elsewhere).unwrap().contains("redact = true"));
         assert!(dir.path().join(NAME).is_symlink());
-        use std::os::unix::fs::PermissionsExt as _;
         let mode = || std::fs::metadata(&elsewhere).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(), 0o600);
         std::fs::set_permissions(&elsewhere, std::fs::Permissions::from_mode(0o644)).unwrap();

@@ -27,6 +27,7 @@ use baton_http::passes::Passes;
 use baton_link::explain::Explanation;
 use baton_link::home::{Home, HomeError, random_hex};
 use baton_link::{logging, socket};
+use baton_metrics::Push;
 use baton_page::Page;
 use baton_page::streams::Streams;
 use baton_proto::discovery::Secret;
@@ -270,6 +271,8 @@ struct Daemon {
     /// What `baton status` warns of.
     warnings: watch::Sender<Vec<String>>,
     configuration: Configuration,
+    /// Sends what is counted to whom the settings name.
+    push: Push,
 }
 
 impl Daemon {
@@ -284,6 +287,7 @@ impl Daemon {
         let (handovers, handover_requests) = mpsc::channel(HANDOVERS);
         let at = (&secret, Some(home.clone()));
         let (metrics, mut seen) = (watchers.metrics.clone(), watchers.seen(&home));
+        let push = Push::new(metrics.clone(), &instance.0);
         let edge = Edge::new(at, keeper.watch(), handovers, ending_streams.clone(), Arc::new(watchers));
         let of_streams = edge.clone();
         seen.streams = Streams::new(move |wish| of_streams.raw(wish));
@@ -311,6 +315,7 @@ impl Daemon {
         let writer = tokio::spawn(write_saved(saved.clone(), state.clone()));
         Self {
             configuration: Configuration::new(&home),
+            push,
             keeper,
             presence: Presence::new(home.clone()),
             home,
@@ -357,6 +362,7 @@ impl Daemon {
                     self.serve_socket(None);
                     self.hold_port();
                     self.look_at_configuration().await;
+                    self.push_figures();
                     mend(&self.state).await;
                 },
                 () = gone(&mut self.lease) => {

@@ -14,7 +14,6 @@
 //! | [`holder`] | the process that keeps the port while coordinators come and go |
 //! | [`succession`] | one coordinator follows another without a pause |
 //! | [`configuration`] | the user's `config.toml` |
-//! | [`metrics`] | what is counted, for a monitoring system |
 //! | [`watchers`] | who hears of each tool call |
 //! | [`state`] | what is remembered over restarts |
 
@@ -24,7 +23,6 @@ pub mod daemon;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 pub mod holder;
-pub mod metrics;
 mod presence;
 pub mod singleton;
 pub mod state;

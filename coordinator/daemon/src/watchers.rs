@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use baton_edge::{End, Named, Observer};
 use baton_link::home::Home;
+use baton_metrics::Metrics;
 use baton_page::Seen;
 use baton_page::holdings::Holdings;
 use baton_page::journal::Journal;
 use baton_proto::ids::WindowId;
 use baton_proto::page::CallState;
-
-use crate::metrics::Metrics;
 
 /// See the module.
 #[derive(Debug)]

@@ -476,7 +476,7 @@ impl Election {
         self.settings = Arc::new(settings.clone());
         self.is_dirty = true;
         for id in self.seats.keys() {
-            let notice = Notice::Settings { settings: settings.clone() };
+            let notice = Notice::Settings { settings: Box::new(settings.clone()) };
             self.outputs.push_back(Output::Notify(id.clone(), notice));
         }
     }

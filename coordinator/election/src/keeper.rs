@@ -334,7 +334,7 @@ impl Task {
             _ => return Err(Refused::NotRegistered.into()),
         };
         self.handle(Input::EventsOpened(window.clone(), incarnation))?;
-        let settings = self.election.settings().clone();
+        let settings = Box::new(self.election.settings().clone());
         self.streams.send(&window, Notice::Settings { settings });
         Ok(events)
     }

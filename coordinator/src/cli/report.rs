@@ -105,7 +105,9 @@ async fn gather() -> Vec<Part> {
     add("status.json", &status(&home).await);
     add("memory.json", &memory::told(&home).await);
     let settings = settings::current(&home).await;
-    let dsn = settings.as_ref().map(|settings| settings.error_dsn.clone()).unwrap_or_default();
+    let told =
+        settings.as_ref().map(|settings| [&settings.error_dsn, &settings.otlp_endpoint].map(String::clone));
+    let told = told.unwrap_or_default();
     add(
         "settings.json",
         &settings
@@ -115,7 +117,7 @@ async fn gather() -> Vec<Part> {
     let metrics = metrics(&home).await.unwrap_or_else(|failed| format!("{}\n", failed.why.message));
     parts.push(Part { name: "metrics.txt".to_owned(), text: metrics });
     parts.extend(logs(&home));
-    let discretion = Discretion::of(&home, &dsn);
+    let discretion = Discretion::of(&home, &told);
     parts.iter_mut().for_each(|part| part.text = discretion.apply(&part.text));
     parts
 }
@@ -222,12 +224,10 @@ fn is_body(line: &str) -> bool {
 struct Discretion(Vec<(String, &'static str)>);
 
 impl Discretion {
-    /// `dsn` is the setting `error_dsn`: who knows it can write there.
-    fn of(home: &Home, dsn: &str) -> Self {
-        let mut hidden = Vec::new();
-        if !dsn.is_empty() {
-            hidden.push((dsn.to_owned(), "[dsn]"));
-        }
+    /// `told` are the settings `error_dsn` and `otlp_endpoint`: who knows them can write there.
+    fn of(home: &Home, told: &[String; 2]) -> Self {
+        let mut hidden: Vec<(String, &str)> = told.iter().cloned().zip(["[dsn]", "[collector]"]).collect();
+        hidden.retain(|(told, _)| !told.is_empty());
         if let Ok(secret) = home.secret() {
             let epoch = home.stored_state().client_epoch;
             for role in [Role::Client { epoch }, Role::Member, Role::Metrics] {

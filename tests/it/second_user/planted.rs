@@ -2,10 +2,15 @@
 
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use baton_tests::place;
+use baton_tests::process::await_some;
 use baton_tests::user::{OWNER, STRANGER, set_mode};
 use baton_tests::world::{Printed, World};
+
+/// Longest that a change of a file takes to be seen.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A folder that everybody may write to, as `/tmp` is, and a state folder in it.
 fn common_folder(world: &World) -> PathBuf {
@@ -117,4 +122,29 @@ fn t8_what_another_user_put_into_the_temporary_folder_is_left_alone() {
     assert!(planted.iter().all(|path| path.symlink_metadata().is_ok()), "what is not ours stays");
     assert!(planted[0].join("theirs").exists() && kept.join("file").exists());
     assert_eq!(std::fs::read_dir(&planted[0]).expect("it is there").count(), 1, "nothing was put there");
+}
+
+/// Settings name programs that run as us.
+#[test]
+fn t8_settings_that_another_user_may_write_are_not_taken() {
+    let world = World::of(OWNER);
+    world.baton_ok(&["up"]);
+    let common = common_folder(&world).with_file_name("theirs.toml");
+    STRANGER.act(|| std::fs::write(&common, "routing = \"any\"\n").expect("anybody may"));
+    set_mode(&common, 0o644);
+    let path = PathBuf::from(world.baton_ok(&["settings", "--path"]).trim());
+    OWNER.act(|| symlink(&common, &path).expect("our own folder"));
+    let routing = || world.baton_ok(&["settings", "routing"]);
+    let await_warning = |why: &str| {
+        let is_told = || world.baton_ok(&["status"]).contains(why).then_some(());
+        assert!(await_some(PATIENCE, is_told).is_some(), "{}", world.baton_ok(&["status"]));
+        assert_eq!(routing().trim(), "live");
+    };
+    await_warning("it is owned by another user");
+    OWNER.own(&common);
+    set_mode(&common, 0o666);
+    await_warning("every user may write to it");
+    set_mode(&common, 0o644);
+    let is_taken = || (routing().trim() == "any").then_some(());
+    assert!(await_some(PATIENCE, is_taken).is_some(), "{}", world.baton_ok(&["status"]));
 }

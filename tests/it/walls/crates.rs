@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("baton-edge", &["baton-election", "baton-http", "baton-link", "baton-mcp", "baton-proto"]),
     ("baton-gateway", &["baton-bridge", "baton-http", "baton-link", "baton-proto"]),
     ("baton-page", &["baton-election", "baton-http", "baton-link", "baton-proto"]),
+    ("baton-metrics", &["baton-edge", "baton-election", "baton-http", "baton-page", "baton-proto"]),
     ("baton-config", &["baton-errors", "baton-link", "baton-proto"]),
     (
         "baton-control",
@@ -42,6 +43,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "baton-election",
             "baton-http",
             "baton-link",
+            "baton-metrics",
             "baton-page",
             "baton-proto",
         ],

@@ -244,7 +244,7 @@ pub struct NpmInstall {
     pub executable: Vec<String>,
     /// A Java source to compile, below the folder.
     pub java: Option<String>,
-    /// What is replaced in it before, by what. `Guarded.java` is compiled with it.
+    /// What is replaced in it before, by what. [`SOURCES`](crate::adapters::java::SOURCES) are compiled with it.
     #[serde(default)]
     pub java_changes: Vec<(String, String)>,
 }

@@ -15,6 +15,7 @@
 
 use baton_link::logs::BODIES;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use baton_proto::shim::EditorBreakpoint;
@@ -182,6 +183,10 @@ pub(crate) enum Command {
     Status {
         session: Option<SessionId>,
         reply: Reply<Status>,
+    },
+    Serving {
+        path: PathBuf,
+        reply: oneshot::Sender<Vec<Status>>,
     },
     Statuses {
         reply: oneshot::Sender<Vec<Status>>,
@@ -452,6 +457,7 @@ impl Engine {
             }
             Command::Request { request, reply } => self.on_request(request, reply),
             Command::Status { session, reply } => drop(reply.send(self.status(session.as_ref()))),
+            Command::Serving { path, reply } => drop(reply.send(self.serving(&path))),
             Command::Statuses { reply } => drop(reply.send(self.statuses())),
             Command::News { client, reply } => drop(reply.send(self.untold.take(&client))),
             Command::Output { wish, reply } => drop(reply.send(self.output(&wish))),

@@ -1,6 +1,7 @@
 //! More verbs: triggers, pausing and restarting, state, output, requests of any kind.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -231,6 +232,11 @@ impl Debugger {
     /// Where all sessions stand: those that have ended, as far as remembered, then those that run.
     pub async fn statuses(&self) -> Vec<Status> {
         self.ask(|reply| Command::Statuses { reply }).await.unwrap_or_default()
+    }
+
+    /// Where those sessions stand that run and whose adapter debugs this file.
+    pub async fn serving(&self, path: PathBuf) -> Vec<Status> {
+        self.ask(|reply| Command::Serving { path, reply }).await.unwrap_or_default()
     }
 
     /// What happened to the programs of this client, of which it has not been told; told once.

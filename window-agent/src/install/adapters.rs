@@ -115,8 +115,16 @@ impl Kind for Adapters {
         standing(adapter, &self.options).await.version
     }
 
-    async fn is_kept(&self, _: &Self::Item) -> bool {
-        true
+    async fn is_kept(&self, adapter: &Self::Item) -> bool {
+        let Some(Install::Npm(npm)) = &adapter.install else { return true };
+        let folder = self.options.shelf.folder_of(&adapter.name);
+        // Of an older Baton.
+        let older =
+            folder.and_then(|folder| depot::version_in(&folder)).filter(|older| *older != npm.version);
+        if let Some(older) = &older {
+            note(&format!("replacing {} {older} with {}", adapter.name, npm.version));
+        }
+        older.is_none()
     }
 
     async fn fetch(&self, adapter: &Self::Item) -> Result<(), String> {
@@ -238,7 +246,7 @@ async fn unpack(folder: &Path, npm: &NpmInstall, depot: &Depot) -> Result<String
     Ok(npm.version.clone())
 }
 
-/// Compiles a Java source with what keeps other users from it, into the folder `guarded`.
+/// Compiles a Java source with what makes it ours, into the folder `guarded`.
 async fn compile_java(
     folder: &Path,
     source: &Path,
@@ -263,11 +271,14 @@ async fn compile_java(
         text = text.replace(theirs.as_str(), ours);
     }
     fs::write(source, text).map_err(io)?;
-    let guarded = folder.join("Guarded.java");
-    fs::write(&guarded, java::GUARDED).map_err(io)?;
-    let out = folder.join("guarded");
-    let [out, source, guarded] = [&out, source, &guarded].map(|path| path.to_string_lossy());
-    step::run("javac", &program(javac, ["-nowarn", "-d", &out, &source, &guarded])).await.map(drop)
+    let out = folder.join("guarded").display().to_string();
+    let mut arguments = vec!["-nowarn".to_owned(), "-d".to_owned(), out, source.display().to_string()];
+    for (name, text) in java::SOURCES {
+        let beside = folder.join(name);
+        fs::write(&beside, text).map_err(io)?;
+        arguments.push(beside.display().to_string());
+    }
+    step::run("javac", &program(javac, arguments.iter().map(String::as_str))).await.map(drop)
 }
 
 /// A file, or all files of a folder.

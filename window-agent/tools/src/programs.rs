@@ -30,12 +30,12 @@ pub(super) async fn begun(window: &Window, session: Option<&SessionId>, timeout:
     let _ = tokio::time::timeout(timeout, begun).await;
 }
 
-/// That a file changed since a program that still runs was started, or built: what the debugger knows are its old
-/// lines.
-pub(super) async fn changed(window: &Window, path: &Path) -> Option<String> {
+/// That a file changed since this program, or any that still runs, was started or built: what the debugger knows are its
+/// old lines.
+pub(super) async fn changed(window: &Window, path: &Path, session: Option<&SessionId>) -> Option<String> {
     let modified = modified(path)?;
-    let mut all = window.debugger.statuses().await;
-    all.retain(|status| status.phase != Phase::Terminated);
+    let mut all = window.debugger.serving(path.to_owned()).await;
+    all.retain(|status| session.is_none_or(|session| status.id == *session));
     let is_older = all.iter().any(|status| SystemTime::from(status.started_at) < modified);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if is_older {
@@ -65,7 +65,7 @@ fn was_built_before(program: &Path, time: SystemTime) -> bool {
 /// Breakpoints with a word about files that changed.
 pub(super) async fn with_changes(window: &Window, mut all: Vec<Breakpoint>) -> Vec<Breakpoint> {
     for breakpoint in &mut all {
-        if let Some(note) = changed(window, &breakpoint.path).await {
+        if let Some(note) = changed(window, &breakpoint.path, None).await {
             let message = breakpoint.message.take();
             breakpoint.message = Some(message.map_or(note.clone(), |message| format!("{message}; {note}")));
         }

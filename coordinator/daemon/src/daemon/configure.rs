@@ -1,5 +1,7 @@
 //! Settings: what the user wrote into `config.toml`, and what a command changes there.
 
+use std::time::Instant;
+
 use baton_link::explain::Explanation;
 use baton_proto::control::{Settings, SettingsChange};
 use tracing::{info, warn};
@@ -28,6 +30,15 @@ impl Daemon {
         let _ = self.keeper.change_settings(settings.into()).await;
         self.note_configuration();
         self.tell_warnings();
+    }
+
+    /// What is counted goes to whom the settings name, when it is time.
+    pub(super) fn push_figures(&mut self) {
+        let roster = self.keeper.watch().borrow().clone();
+        let endpoint = self.saved.borrow().settings.otlp_endpoint.clone();
+        if self.push.look(&endpoint, &roster, Instant::now()).is_some() {
+            self.tell_warnings();
+        }
     }
 
     /// For the next coordinator: whether a file that is not there any more was removed.

@@ -68,7 +68,8 @@ impl Daemon {
             )
         });
         let of_file = self.configuration.warning().map(str::to_owned);
-        self.warnings.send_replace(warnings.into_iter().chain(of_file).collect());
+        let of_figures = self.push.warning().map(str::to_owned);
+        self.warnings.send_replace(warnings.into_iter().chain(of_file).chain(of_figures).collect());
     }
 
     /// Written before it is in force: whoever is refused with the old token finds the new epoch in the file.

@@ -259,7 +259,7 @@ async fn settings_reach_every_window() {
     let change = SettingsChange { hold_calls_ms: Some(1), ..SettingsChange::default() };
     let settings = keeper.change_settings(change).await.unwrap();
     assert_eq!(settings, Settings { hold_calls_ms: 1, ..Settings::default() });
-    let expected = Notice::Settings { settings };
+    let expected = Notice::Settings { settings: Box::new(settings) };
     while a.next().await.expect("the stream ended") != expected {}
 }
 

@@ -9,8 +9,13 @@ use crate::dap::configuration::Configuration;
 use crate::error::DebugError;
 use crate::options::DebuggerOptions;
 
-/// A source that is compiled with the adapter when it is installed: it keeps other users of the machine away from it.
-pub const GUARDED: &str = include_str!("Guarded.java");
+/// Sources that are compiled with the adapter when it is installed, by their files: what keeps other users of the machine
+/// away from it; frames that outlive a call; values that can be read.
+pub const SOURCES: [(&str, &str); 3] = [
+    ("Guarded.java", include_str!("java/Guarded.java")),
+    ("Frame.java", include_str!("java/Frame.java")),
+    ("Shown.java", include_str!("java/Shown.java")),
+];
 
 /// Where build tools put classes, below the project.
 const CLASS_FOLDERS: [&str; 6] =

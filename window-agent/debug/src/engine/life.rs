@@ -1,5 +1,6 @@
 //! Sessions begin, have children and terminals, end, and begin again.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -560,10 +561,19 @@ impl Engine {
 
     /// Those that have ended, as far as remembered, then those that run; oldest first.
     pub(super) fn statuses(&self) -> Vec<Status> {
-        let is_shown = |live: &Live| live.core.phase() != Phase::Terminated && !self.is_hidden(live);
-        let running = self.sessions.iter().filter(|(_, live)| is_shown(live));
-        let running = running.filter_map(|(&key, _)| self.status_of(key));
+        let running = self.running(|_| true);
         self.ended.iter().map(|ended| ended.status.clone()).chain(running).collect()
+    }
+
+    /// Those that run and whose adapter debugs this file.
+    pub(super) fn serving(&self, path: &Path) -> Vec<Status> {
+        self.running(|live| live.plan.session.adapter.serves_source(path)).collect()
+    }
+
+    fn running(&self, is_meant: impl Fn(&Live) -> bool) -> impl Iterator<Item = Status> {
+        let is_shown = |live: &Live| live.core.phase() != Phase::Terminated && !self.is_hidden(live);
+        let running = self.sessions.iter().filter(move |(_, live)| is_shown(live) && is_meant(live));
+        running.filter_map(|(&key, _)| self.status_of(key))
     }
 
     fn status_of(&self, key: SessionKey) -> Option<Status> {

@@ -29,6 +29,71 @@ const JAVA: &str = "public class Program {
   }
 }
 ";
+/// What `said` is given is told as Java itself writes it.
+const LIBRARY: &str = "import java.math.*;
+import java.time.*;
+import java.util.*;
+import java.util.concurrent.*;
+import java.util.concurrent.atomic.*;
+public class Program {
+  enum Color { RED, GREEN { @Override public int code() { return 1; } }; public int code() { return 0; } }
+  static class Item { int price = 3; }
+  static <T> T said(String name, T value) { System.out.println(name + \" \" + value); return value; }
+  static int twice(int n) { return 2 * n; }
+  public static void main(String[] args) {
+    List<Integer> list = said(\"list\", new ArrayList<>(List.of(1, 2, 3)));
+    List<String> fixed = said(\"fixed\", List.of(\"a\", \"b\"));
+    List<Integer> of_three = said(\"of_three\", List.of(1, 2, 3));
+    List<Long> as_list = said(\"as_list\", Arrays.asList(1L, null));
+    List<Integer> closed = said(\"closed\", Collections.unmodifiableList(list));
+    List<Integer> part = said(\"part\", new ArrayList<>(List.of(1, 2, 3, 4)).subList(1, 3));
+    List<Integer> linked = said(\"linked\", new LinkedList<>(list));
+    List<List<String>> deep = said(\"deep\", List.of(fixed, List.of()));
+    Deque<Integer> deque = said(\"deque\", new ArrayDeque<>(list));
+    Queue<Integer> first = said(\"first\", new PriorityQueue<>(List.of(3, 1, 2)));
+    Map<String, Integer> hashed = said(\"hashed\", new HashMap<>(Map.of(\"a\", 1, \"b\", 2)));
+    Map<String, List<Integer>> chained = said(\"chained\", new LinkedHashMap<>(Map.of(\"k\", list)));
+    Map<Integer, String> sorted = said(\"sorted\", new TreeMap<>(Map.of(2, \"b\", 1, \"a\", 3, \"c\")));
+    Map<String, Integer> at_once = said(\"at_once\", new ConcurrentHashMap<>(Map.of(\"a\", 1)));
+    Map<String, Integer> one = said(\"one\", Map.of(\"a\", 1));
+    Map<String, Integer> three = said(\"three\", Map.of(\"a\", 1, \"b\", 2, \"c\", 3));
+    Map<Color, Integer> by_color = said(\"by_color\", new EnumMap<>(Map.of(Color.GREEN, 5)));
+    Set<Integer> set = said(\"set\", new TreeSet<>(Set.of(3, 1, 2)));
+    Set<String> few = said(\"few\", Set.of(\"a\", \"b\", \"c\"));
+    Set<String> words = said(\"words\", new LinkedHashSet<>(fixed));
+    Set<Color> colors = said(\"colors\", EnumSet.allOf(Color.class));
+    Set<String> none = said(\"none\", Collections.emptySet());
+    Color color = said(\"color\", Color.GREEN);
+    Optional<String> maybe = said(\"maybe\", Optional.of(\"x\"));
+    Optional<String> empty = said(\"empty\", Optional.empty());
+    OptionalInt number = said(\"number\", OptionalInt.of(4));
+    Integer boxed = said(\"boxed\", 5);
+    Double half = said(\"half\", 0.5);
+    Boolean truth = said(\"truth\", true);
+    AtomicInteger counter = said(\"counter\", new AtomicInteger(7));
+    AtomicBoolean flag = said(\"flag\", new AtomicBoolean(true));
+    StringBuilder text = said(\"text\", new StringBuilder(\"abc\").append(1));
+    StringBuilder wide = said(\"wide\", new StringBuilder(\"\\u4e2d\\u6587\"));
+    BigInteger big = said(\"big\", new BigInteger(\"-123456789012345678901234567890\"));
+    BigDecimal price = said(\"price\", new BigDecimal(\"12.30\"));
+    UUID id = said(\"id\", UUID.fromString(\"0a5f4d53-0000-4000-8000-000000000001\"));
+    LocalDate day = said(\"day\", LocalDate.of(2026, 11, 28));
+    LocalDateTime noon = said(\"noon\", LocalDateTime.of(2026, 11, 28, 12, 0));
+    ZonedDateTime there = said(\"there\", ZonedDateTime.of(noon, ZoneId.of(\"Asia/Shanghai\")));
+    Instant instant = said(\"instant\", Instant.ofEpochSecond(1_700_000_000L, 5));
+    Duration while_ = said(\"while_\", Duration.ofMinutes(90));
+    java.nio.file.Path path = said(\"path\", java.nio.file.Path.of(\"/tmp/x\"));
+    int[] ints = {1, 2, 3};
+    said(\"ints\", Arrays.toString(ints));
+    Integer[] boxes = {1, null};
+    said(\"boxes\", Arrays.toString(boxes));
+    List<Item> items = List.of(new Item());
+    List<Integer> many = new ArrayList<>();
+    for (int n = 0; n < 2_000; n++) many.add(n);
+    System.out.println(many.size()); // here
+  }
+}
+";
 const CPP: &str = "#include <string>
 #include <vector>
 struct Item { int price = 3; };
@@ -75,8 +140,8 @@ async fn an_object_of_python_is_its_parts() {
     assert_eq!(names(&stop), ["shop"], "no groups of names that are not the program's");
 }
 
-fn java() -> Program {
-    let program = Program::new("Program.java", JAVA, "System.out.println(shop.sold); // here");
+fn java(text: &str, here: &str) -> Program {
+    let program = Program::new("Program.java", text, here);
     let mut build = Command::new("javac");
     build.args(["-g", "-d"]).arg(program.source.with_file_name("out")).arg(&program.source);
     assert!(build.status().expect("a JDK is installed").success());
@@ -85,9 +150,74 @@ fn java() -> Program {
 
 #[tokio::test]
 async fn an_object_of_java_is_its_parts() {
-    let (_, value, evaluated) = told("java", &java()).await;
+    let program = java(JAVA, "System.out.println(shop.sold); // here");
+    let (_, value, evaluated) = told("java", &program).await;
     assert_eq!(value, "Shop(name=\"x\", sold=50, item=Item(...))");
     assert_eq!(evaluated, value);
+}
+
+/// Java's own words for them are true.
+#[tokio::test]
+async fn values_of_javas_library_are_what_java_says() {
+    let program = java(LIBRARY, "System.out.println(many.size()); // here");
+    let mut run = Command::new("java");
+    run.arg("-Dstdout.encoding=UTF-8").arg("-Dfile.encoding=UTF-8").arg("-cp");
+    let ran =
+        run.arg(program.source.with_file_name("out")).arg("Program").output().expect("a JDK is installed");
+    let said = String::from_utf8(ran.stdout).expect("it is UTF-8");
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, "java").await;
+    let variables = stop.top_frame_variables.clone().expect("there are variables").variables;
+    let value = |name: &str| {
+        let variable = variables.iter().find(|variable| variable.name == name);
+        variable.unwrap_or_else(|| panic!("there is no {name}")).value.clone()
+    };
+    let all: Vec<(&str, &str)> = said.lines().filter_map(|line| line.split_once(' ')).collect();
+    assert!(all.len() > 40, "{said}");
+    for (name, truth) in all {
+        // Java writes texts without quotes. The order of these is another one in each run.
+        let is_open = ["three", "few"].contains(&name);
+        let shown = value(name).replace('"', "");
+        let same = if is_open { sorted(&shown) == sorted(truth) } else { shown == truth };
+        assert!(same, "{name} is {truth}, and {shown} is told");
+    }
+    assert_eq!(value("items"), "[Item(price=3)]");
+    assert_eq!(value("many"), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... 1990 more]");
+    debugger.stop_all().await;
+}
+
+fn sorted(text: &str) -> Vec<char> {
+    let mut chars: Vec<char> = text.chars().collect();
+    chars.sort_unstable();
+    chars
+}
+
+#[tokio::test]
+async fn expressions_of_java_may_call_methods_one_after_the_other() {
+    let program = java(LIBRARY, "System.out.println(many.size()); // here");
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, "java").await;
+    for (expression, result) in [
+        ("list.size()", "3"),
+        ("list.size() + many.size()", "2003"),
+        ("counter.incrementAndGet()", "8"),
+        ("counter", "8"),
+        ("twice(list.get(2)) + ints[1]", "8"),
+        ("day.plusDays(3)", "2026-12-01"),
+        ("hashed", "{\"a\"=1, \"b\"=2}"),
+    ] {
+        let wish = Evaluate {
+            expression: expression.to_owned(),
+            frame_id: stop.call_stack[0].frame_id,
+            context: None,
+        };
+        assert_eq!(
+            debugger.evaluate(wish).await.map(|value| value.result).as_deref(),
+            Ok(result),
+            "{expression}"
+        );
+    }
+    debugger.stop_all().await;
 }
 
 #[tokio::test]

@@ -345,6 +345,12 @@ async fn a_file_that_changed_since_the_program_started_is_told() {
     assert!(set.text.contains(note), "{}", set.text);
     let stopped = desk.debug("continue", json!({})).await;
     assert!(stopped.text.contains(note), "{}", stopped.text);
+    // A program that starts now has the new text, and one in another language never had it.
+    let again = desk.debug("launch", json!({"program": "main.py"})).await;
+    assert!(!again.text.contains("changed since"), "{}", again.text);
+    std::fs::write(desk.path("later.go"), "package main\n").unwrap();
+    let set = desk.debug("set_breakpoint", json!({"file": "later.go", "line": 1})).await;
+    assert!(!set.text.contains("later.go changed since"), "{}", set.text);
 }
 
 #[tokio::test]

@@ -88,10 +88,10 @@ impl Call<'_> {
                 }
                 let more = json!({"state": "stopped", "timedOut": false});
                 let mut text = self.speaker.stop(&stop);
-                if let Some(source) = &stop.source
-                    && let Some(note) = programs::changed(self.window, source.path.as_ref()).await
-                {
-                    text.push_str(&format!("\n{note}."));
+                if let Some(source) = &stop.source {
+                    let path = source.path.as_ref();
+                    let note = programs::changed(self.window, path, Some(&stop.session)).await;
+                    text.extend(note.map(|note| format!("\n{note}.")));
                 }
                 (stop.session.clone(), text, "stopped", stop.output, more)
             }

@@ -1,4 +1,4 @@
-//! Programs of loops, calls and exceptions, made of a stream of numbers: a shorter stream, and smaller numbers, make a
+//! Programs of loops, calls, exceptions and threads, made of a stream of numbers: a shorter stream, and smaller numbers, make a
 //! simpler program, so that a failing one shrinks by itself.
 
 use std::fmt::Write;
@@ -8,10 +8,28 @@ use super::choices::Choices;
 /// Deepest nesting of blocks.
 const MAX_DEPTH: usize = 3;
 
+/// Calls a function in a thread of its own, and waits for it: of two threads one runs at a time.
+const IN_THREAD: &str = "\
+from concurrent.futures import ThreadPoolExecutor
+def safe(f, a, b):
+    try:
+        return f(a, b)
+    except ValueError:
+        return 0
+def in_thread(f, a, b):
+    with ThreadPoolExecutor(1) as pool:
+        c = pool.submit(safe, f, a, b).result()
+    return c
+";
+
 /// A Python program that always ends.
 pub(crate) fn python(choices: &mut Choices) -> String {
-    let mut writer = Writer { text: String::new(), n_functions: 0, n_counters: 0 };
+    let mut writer = Writer { text: String::new(), n_functions: 0, n_counters: 0, has_threads: false };
     writer.line(0, "a = 1\nb = 2\nc = 3");
+    if choices.pick(3) == 2 {
+        writer.has_threads = true;
+        writer.line(0, IN_THREAD);
+    }
     for _ in 0..choices.pick(4) {
         writer.function(choices);
     }
@@ -41,6 +59,8 @@ struct Writer {
     /// Each calls those before it.
     n_functions: usize,
     n_counters: usize,
+    /// Some calls are made in a thread.
+    has_threads: bool,
 }
 
 impl Writer {
@@ -110,7 +130,8 @@ impl Writer {
             }
             5 | 6 if self.n_functions > 0 => {
                 let (first, second) = (choices.pick(self.n_functions), choices.pick(self.n_functions));
-                let call = match choices.pick(3) {
+                let call = match choices.pick(4) {
+                    3 if self.has_threads => format!("{target} = in_thread(f{first}, a, b)"),
                     0 => format!("{target} = f{first}(a, b)"),
                     1 => format!("{target} = f{first}(f{second}(b, c), a)"),
                     _ => format!("{target} = f{first}(\n    b,\n    f{second}(a, c),\n)"),

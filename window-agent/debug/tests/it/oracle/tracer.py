@@ -4,7 +4,7 @@ tracer.py PROGRAM < ["expression", ...] prints one JSON object:
 
 - code_lines: the lines that have code;
 - events: one for each call, line and return in the program's own frames:
-  kind, frame (a number of its own), stack ([function, line], innermost
+  kind, thread and frame (numbers of their own), stack ([function, line], innermost
   first), locals ({name: text}), values (of the expressions; null for one that fails);
 - stdout: what it prints; exit: its exit code;
 - uncaught: the exception that ends it (type, text, stack), or null.
@@ -13,6 +13,7 @@ import contextlib
 import io
 import json
 import sys
+import threading
 import types
 
 MAX_EVENTS = 20_000
@@ -23,6 +24,7 @@ with open(path, encoding="utf-8") as file:
     code = compile(file.read(), path, "exec")
 events = []
 frames = {}
+threads = {}
 
 
 def lines_of(code):
@@ -63,6 +65,7 @@ def trace(frame, kind, _argument):
         number, _ = frames.setdefault(id(frame), (len(frames), frame))
         events.append({
             "kind": kind,
+            "thread": threads.setdefault(threading.current_thread(), len(threads)),
             "frame": number,
             "stack": own_stack(frame),
             "locals": plain(frame.f_locals),
@@ -87,6 +90,7 @@ printed = io.StringIO()
 uncaught = None
 main = types.ModuleType("__main__")
 with contextlib.redirect_stdout(printed):
+    threading.settrace(trace)
     sys.settrace(trace)
     try:
         exec(code, main.__dict__)

@@ -33,6 +33,7 @@ pub(crate) type Stack = Vec<(String, i64)>;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Event {
     pub(crate) kind: Kind,
+    thread: usize,
     pub(crate) frame: usize,
     pub(crate) stack: Stack,
     pub(crate) locals: BTreeMap<String, String>,
@@ -170,6 +171,8 @@ impl Truth<'_> {
             Kind::Call | Kind::Line => Some(self.trace.events[from].frame),
         });
         let first = home;
+        // Of others, breakpoints alone stop the program.
+        let thread = from.map(|from| self.trace.events[from].thread);
         let mut is_left = false;
         for at in from.map_or(0, |from| from + 1)..self.trace.events.len() {
             let event = &self.trace.events[at];
@@ -187,7 +190,7 @@ impl Truth<'_> {
                     let steps = match step {
                         Move::Continue => false,
                         Move::Over => is_home,
-                        Move::Into => true,
+                        Move::Into => thread == Some(event.thread),
                         Move::Out => is_home && is_left,
                     };
                     if steps || !points.is_empty() {
@@ -225,9 +228,11 @@ impl Truth<'_> {
 
     /// The frame that called the one that an event is of.
     fn caller(&self, at: usize) -> Option<usize> {
-        let depth = self.trace.events[at].stack.len().checked_sub(1)?;
+        let Event { thread, stack, .. } = &self.trace.events[at];
+        let depth = stack.len().checked_sub(1)?;
         let before = self.trace.events[..at].iter().rev();
         before
+            .filter(|event| event.thread == *thread)
             .filter(|event| event.kind != Kind::Return)
             .find(|event| event.stack.len() == depth)
             .map(|event| event.frame)

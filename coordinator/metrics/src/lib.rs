@@ -1,9 +1,20 @@
-//! What is counted, in the text format of Prometheus.
+//! What the coordinator counts: for whoever asks, in the text format of Prometheus, and for a collector that the user
+//! names, in OpenTelemetry's.
 //!
 //! Names and units are those of Prometheus' conventions, and of OpenTelemetry's for MCP where they have one
 //! (`mcp.server.operation.duration`). Calls are counted as they end; what the roster knows is read when somebody asks.
 //!
 //! **Invariant:** a label is a word of ours or of the catalogue: never a name, a path or a text of a client.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `otlp` | CORE: the figures as OpenTelemetry's protocol has them |
+//! | `pace` | CORE: when they are sent |
+//! | `push` | sends them |
+
+mod otlp;
+mod pace;
+mod push;
 
 use std::sync::Arc;
 
@@ -17,10 +28,13 @@ use baton_proto::ids::WindowId;
 use http::header::{self, HeaderValue};
 use http::{Response, StatusCode};
 use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{
     Counter, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TEXT_FORMAT,
     TextEncoder,
 };
+
+pub use push::Push;
 
 /// Seconds, as OpenTelemetry advises for the duration of an operation of MCP.
 const BUCKETS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
@@ -115,14 +129,19 @@ impl Metrics {
 
     /// The answer to whoever asks.
     pub fn answer(&self, roster: &Roster) -> Response<Body> {
-        self.read(roster);
-        self.read_process();
-        let Ok(text) = TextEncoder::new().encode_to_string(&self.registry.gather()) else {
+        let Ok(text) = TextEncoder::new().encode_to_string(&self.families(roster)) else {
             return respond::plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot write the figures\n");
         };
         let mut response = respond::json(StatusCode::OK, text);
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
         response
+    }
+
+    /// All figures, as they are now.
+    fn families(&self, roster: &Roster) -> Vec<MetricFamily> {
+        self.read(roster);
+        self.read_process();
+        self.registry.gather()
     }
 
     fn read(&self, roster: &Roster) {
