@@ -164,7 +164,7 @@ fn settings_that_are_changed_at_once_are_all_kept() {
     });
     let file = std::fs::read_to_string(world.baton_ok(&["settings", "--path"]).trim()).expect("it is there");
     for (name, value) in changes {
-        assert_eq!(world.baton_ok(&["settings", name]).trim(), value, "{file}");
+        assert_eq!(world.baton_ok(&["settings", name]).trim().trim_matches('"'), value, "{file}");
         assert!(file.contains(&format!("\n{name} = ")), "{file}");
     }
 }

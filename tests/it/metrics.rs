@@ -285,7 +285,7 @@ fn a_collector_gets_what_is_counted_in_the_words_of_opentelemetry() {
     assert!(resource.contains(r#""service.name","value":{"stringValue":"baton"}"#), "{resource}");
 
     // One that refuses is told, and one that takes is not.
-    let is_warned = || world.baton_ok(&["status"]).contains("it answered 503");
+    let is_warned = || world.baton(&["status"]).err.contains("it answered 503");
     collector.status.store(503, Ordering::Relaxed);
     name("/another/");
     assert_eq!(collector.next(&world).0, "POST /another/v1/metrics HTTP/1.1\r\n");

@@ -80,6 +80,7 @@ fn is_endpoint(endpoint: &str) -> bool {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "-._~/:[]%".contains(char);
     ["http", "https"].contains(&scheme)
         && rest.chars().all(is_plain)
+        && !rest.is_empty()
         && !rest.starts_with(['/', ':'])
         && endpoint.len() <= MAX_PATH_LEN
         && !rest.trim_end_matches('/').ends_with("/v1/metrics")

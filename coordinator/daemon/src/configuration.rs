@@ -168,7 +168,7 @@ impl Seen {
     /// `None` when there is nothing of that name.
     fn of(path: &Path) -> Option<Self> {
         let found = std::fs::metadata(path).or_else(|_| std::fs::symlink_metadata(path)).ok()?;
-        Some(Self { inode: found.ino(), changed: (found.mtime(), found.mtime_nsec()), len: found.len() })
+        Some(Self { inode: found.ino(), changed: (found.ctime(), found.ctime_nsec()), len: found.len() })
     }
 }
 

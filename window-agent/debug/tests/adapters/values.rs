@@ -202,7 +202,8 @@ async fn expressions_of_java_may_call_methods_one_after_the_other() {
         ("list.size() + many.size()", "2003"),
         ("counter.incrementAndGet()", "8"),
         ("counter", "8"),
-        ("twice(list.get(2)) + ints[1]", "8"),
+        ("list.get(2)", "3"),
+        ("twice(ints[2]) + ints[1]", "8"),
         ("day.plusDays(3)", "2026-12-01"),
         ("hashed", "{\"a\"=1, \"b\"=2}"),
     ] {
