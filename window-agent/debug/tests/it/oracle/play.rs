@@ -166,6 +166,8 @@ impl Session<'_> {
                     let text = stop.text.clone().unwrap_or_default();
                     let is_told = text.contains(&uncaught.name) && text.contains(&uncaught.text);
                     ensure!(is_told, "{uncaught:?} is told as {text:?}");
+                    // What was logged on the way.
+                    self.told = self.truth.to_the_end(at, &self.told);
                     return Ok(None);
                 }
                 _ => {}
