@@ -9,10 +9,11 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use baton_proto::discovery::{Discovery, KEY_LEN, Role, Secret, hex};
 use baton_proto::start::Waiting;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Deserializer};
 
@@ -307,7 +308,7 @@ impl Home {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 
     fn read_json<T: for<'a> Deserialize<'a>>(&self, name: &str) -> Option<T> {

@@ -8,9 +8,10 @@
 use std::fmt::Write as _;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use baton_proto::control::{LogFormat, Settings};
+use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -137,7 +138,7 @@ pub fn change(settings: &Settings) {
         errors.aim(&settings.error_dsn);
     }
     let Some(Changes { handle, began, asked }) = CHANGES.get() else { return };
-    let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut asked = asked.lock();
     if *asked == filter {
         return;
     }
@@ -191,11 +192,11 @@ struct Lines(Arc<Mutex<DailyFile>>);
 
 impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+        self.0.lock().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
+        self.0.lock().flush()
     }
 }
 

@@ -8,8 +8,9 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use baton_proto::discovery::hex;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::OFlags;
 
 use crate::home::random_hex;
@@ -64,6 +65,14 @@ pub fn remove() {
     }
 }
 
+/// 32 hexadecimal digits that nobody has seen before: a name for what may lie beside others of its kind.
+pub fn unique() -> String {
+    let mut bytes = [0; 16];
+    // A system without randomness has no home either: the token would have failed first.
+    let _ = getrandom::fill(&mut bytes);
+    hex(&bytes)
+}
+
 /// True for a file that lies in a folder of this kind.
 pub fn holds(file: &Path) -> bool {
     let folder = file.parent().and_then(Path::file_name).and_then(|name| name.to_str());
@@ -71,7 +80,7 @@ pub fn holds(file: &Path) -> bool {
 }
 
 fn own() -> MutexGuard<'static, Option<Scratch>> {
-    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+    OWN.lock()
 }
 
 impl Scratch {

@@ -38,6 +38,14 @@ fn an_adapter_is_installed_into_a_fresh_home_and_checked() {
     let checked = world.baton_ok(&["adapters", "check", "bash-dap"]);
     assert!(checked.starts_with("bash-dap: ok, "), "{checked}");
     assert!(world.baton_ok(&["adapters", "list"]).contains("0.3 (installed)"));
+
+    // What an older Baton installed is replaced.
+    let facts = world.home().join("adapters/bash-dap/installed.json");
+    let older = std::fs::read_to_string(&facts).expect("it is installed").replace("0.3", "0.2");
+    std::fs::write(&facts, older).expect("a state folder");
+    let replaced = world.baton(&["adapters", "install", "bash-dap"]);
+    assert_eq!((replaced.code, replaced.out.trim()), (0, "bash-dap 0.3 is installed"), "{}", replaced.err);
+    assert!(replaced.err.contains("replacing bash-dap 0.2 with 0.3"), "{}", replaced.err);
 }
 
 #[test]

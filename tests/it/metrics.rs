@@ -294,7 +294,13 @@ fn a_collector_gets_what_is_counted_in_the_words_of_opentelemetry() {
     name("");
     collector.next(&world);
     assert!(await_some(PATIENCE, || (!is_warned()).then_some(())).is_some(), "it is told for ever");
-    world.baton_ok(&["settings", "otlp_endpoint", ""]);
+
+    // A coordinator that ends sends what came since.
+    assert_eq!(Request::call(port, &token, "get_breakpoints").send(port).status, 200);
+    world.baton_ok(&["down"]);
+    let (_, figures) = collector.next(&world);
+    let of_tool = point(&figures, "mcp.server.operation.duration", "histogram", "get_breakpoints");
+    assert_eq!(of_tool["count"], "4", "{of_tool}");
 }
 
 /// The process of this world whose command line has these words.

@@ -5,7 +5,7 @@ mod settings;
 mod work;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_link::connection::{CallError, Connection};
@@ -21,6 +21,7 @@ use baton_proto::shim::{
     HandoverQuestion, ListClients, Nothing, Notification, OpenPage, PagePlace, Request, SetAutoStart,
     Standing, StandingChanged, TakeSettings, Transport, Verb, WindowBeat,
 };
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -157,12 +158,12 @@ impl Desk {
     }
 
     fn change_standing(&self, change: impl FnOnce(&mut Standing)) {
-        change(&mut self.standing.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.standing.lock());
     }
 
     async fn tell_standing(&self) {
         self.change_standing(|known| known.auto_start = self.window.auto_start());
-        let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let standing = self.standing.lock().clone();
         self.shim.tell::<StandingChanged>(&standing).await;
     }
 

@@ -8,11 +8,11 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use baton_link::process;
 use baton_proto::ids::WindowId;
+use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
@@ -110,12 +110,12 @@ impl Identity {
 
     /// The user's wish for this window alone.
     pub fn auto_start(&self) -> Option<bool> {
-        *self.auto_start.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.auto_start.lock()
     }
 
     /// See [`Identity::auto_start`].
     pub fn set_auto_start(&self, wish: Option<bool>) {
-        *self.auto_start.lock().unwrap_or_else(PoisonError::into_inner) = wish;
+        *self.auto_start.lock() = wish;
         self.change(|kept| kept.auto_start = wish);
     }
 

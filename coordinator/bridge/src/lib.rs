@@ -23,7 +23,7 @@ mod stand;
 mod upstream;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_link::find::FindOptions;
@@ -32,6 +32,7 @@ use baton_mcp::fault::{RpcError, code};
 use baton_mcp::message::rpc_error_bytes;
 use baton_mcp::revision::STATELESS;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -156,7 +157,7 @@ impl Bridge {
         let key = id.clone();
         let is_stream = request.method == "subscriptions/listen";
         // The entry is made before the task can end, because tasks start when this one waits.
-        let mut table = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.running.lock();
         let tasks = if is_stream { streams } else { requests };
         let handle = tasks.spawn(async move {
             if is_stream {
@@ -164,7 +165,7 @@ impl Bridge {
             } else {
                 relay.answer(&task).await;
             }
-            running.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            running.lock().remove(&id);
         });
         table.insert(key, handle);
     }
@@ -176,7 +177,7 @@ impl Bridge {
             return;
         }
         // Closing the stream is what cancels.
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let running = self.running.lock().remove(id);
         if let Some(running) = running {
             running.abort();
         }

@@ -1,12 +1,12 @@
 //! Proven connections to the coordinator, found or started when one is needed, and used again.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use baton_link::connection::Connection;
 use baton_link::find::{self, FindError, FindOptions};
 use baton_link::home::Home;
 use baton_proto::discovery::Role;
+use parking_lot::Mutex;
 
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 8;
@@ -78,7 +78,7 @@ impl Pool {
 
     /// A connection may be used again once its answer is complete.
     pub fn keep(&self, connection: Connection) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX && !connection.is_closed() {
             idle.push(connection);
         }
@@ -86,11 +86,11 @@ impl Pool {
 
     /// Forgets idle connections, for instance because their token is no longer good.
     pub fn forget(&self) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.idle.lock().clear();
     }
 
     fn idle_connection(&self) -> Option<Connection> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         while let Some(connection) = idle.pop() {
             if !connection.is_closed() {
                 return Some(connection);

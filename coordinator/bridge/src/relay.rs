@@ -1,6 +1,5 @@
 //! Passes one message to the edge and its answers to the client, whatever happens to the coordinator.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use baton_mcp::envelope::{self, CommonParams, ListenParams, Request};
@@ -13,6 +12,7 @@ use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -339,8 +339,8 @@ impl Relay {
         headers
     }
 
-    fn session(&self) -> std::sync::MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    fn session(&self) -> parking_lot::MutexGuard<'_, Session> {
+        self.session.lock()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Requests of one client to the coordinator.
 
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError};
 
 use baton_link::connection::Connection;
 use baton_link::find::FindError;
@@ -12,6 +11,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 
 use crate::pool::Pool;
 use crate::{Options, Stand};
@@ -79,7 +79,7 @@ impl Upstream {
         own.clone_from(headers);
         own.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         own.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        own.extend(self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        own.extend(self.remembered.lock().clone());
         if let Some(stand) = &self.stand {
             stand.describe(own);
         }
@@ -99,7 +99,7 @@ impl Upstream {
         if let Some(port) = port {
             self.home().remember_port(port);
         }
-        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut remembered = self.remembered.lock();
         if let Some(heard) = told.get(HEARD_HEADER) {
             remembered.insert(HeaderName::from_static(HEARD_HEADER), heard.clone());
         }

@@ -485,6 +485,7 @@ impl Daemon {
         if tokio::time::timeout(DRAIN_LIMIT, drained).await.is_err() {
             warn!("canceled calls that took longer than {} s", DRAIN_LIMIT.as_secs());
         }
+        self.push_last().await;
         self.writer.abort();
     }
 
@@ -511,7 +512,7 @@ impl Daemon {
             // A server that panicked has nothing more to end.
             let _ = server.await;
         }
-        drop(self.app);
+        self.push_last().await;
         self.writer.abort();
         save(&self.state, |state| remember(state, &self.saved.borrow()));
     }

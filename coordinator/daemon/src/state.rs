@@ -1,13 +1,14 @@
 //! `state.json`: what the coordinator remembers over its restarts; written only under the lock.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_link::home::Home;
 use baton_proto::control::Settings;
 use baton_proto::ids::{MAX_GENERATION, Term, WindowId};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
@@ -232,7 +233,7 @@ impl StateFile {
     }
 
     fn memory(&self) -> MutexGuard<'_, State> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 }
 

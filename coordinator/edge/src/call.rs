@@ -1,6 +1,6 @@
 //! One tool call: held while nobody is live, routed, forwarded, and never lost.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_election::roster::Roster;
@@ -189,7 +189,7 @@ impl Ear {
     fn last(&self, edge: &Edge) -> Option<Heard> {
         match &self.bridge {
             Some(heard) => heard.clone(),
-            None => edge.0.heard.lock().unwrap_or_else(PoisonError::into_inner).last(&self.key),
+            None => edge.0.heard.lock().last(&self.key),
         }
     }
 
@@ -197,7 +197,7 @@ impl Ear {
     fn note(&self, edge: &Edge, heard: Heard, response: &mut Response<Body>) {
         match &self.bridge {
             Some(_) => insert(response.headers_mut(), HEARD_HEADER, &heard.to_header()),
-            None => edge.0.heard.lock().unwrap_or_else(PoisonError::into_inner).note(&self.key, heard),
+            None => edge.0.heard.lock().note(&self.key, heard),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +41,7 @@ impl Cancellations {
     /// Enters a call; `None` when the session has one with this id already.
     pub(crate) fn enter(self: &Arc<Self>, session: [u8; 16], id: &str) -> Option<Running> {
         let key = (session, Box::from(id));
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.lock();
         let Entry::Vacant(vacant) = tables.running.entry(key.clone()) else { return None };
         let token = vacant.insert(CancellationToken::new()).clone();
         if let Some(idx) = tables.waiting.iter().position(|(_, waiting)| *waiting == key)
@@ -55,7 +56,7 @@ impl Cancellations {
     /// Cancels a call that runs, or one that comes a moment later: the two travel on connections of their own.
     pub(crate) fn cancel(&self, session: [u8; 16], id: &str) {
         let key = (session, Box::from(id));
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.lock();
         if let Some(token) = tables.running.get(&key) {
             token.cancel();
             return;
@@ -81,7 +82,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.table.tables.lock().unwrap_or_else(PoisonError::into_inner).running.remove(&self.key);
+        self.table.tables.lock().running.remove(&self.key);
     }
 }
 
@@ -107,6 +108,6 @@ mod tests {
         for n in 0..10_000 {
             table.cancel([1; 16], &n.to_string());
         }
-        assert_eq!(table.tables.lock().unwrap().waiting.len(), WAITING_MAX);
+        assert_eq!(table.tables.lock().waiting.len(), WAITING_MAX);
     }
 }

@@ -49,7 +49,7 @@ mod windows_tools;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use baton_election::roster::Roster;
@@ -70,6 +70,7 @@ use baton_proto::ids::WindowId;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode, header};
+use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -289,7 +290,7 @@ impl Edge {
         match self.session_of(headers) {
             Some(Ok(session)) if !is_stateless(headers) => {
                 self.0.streams.end(session.number);
-                let mut ended = self.0.ended.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut ended = self.0.ended.lock();
                 if ended.len() == ENDED_MAX {
                     ended.pop_front();
                 }
@@ -318,7 +319,7 @@ impl Edge {
     }
 
     fn is_ended(&self, number: [u8; 16]) -> bool {
-        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner).contains(&number)
+        self.0.ended.lock().contains(&number)
     }
 
     pub(crate) fn roster(&self) -> Arc<Roster> {

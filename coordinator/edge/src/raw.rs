@@ -9,12 +9,13 @@
 
 mod ring;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use baton_http::body::Body;
 use baton_proto::control::{RawLook, RawWish};
 use http::Response;
+use parking_lot::Mutex;
 
 use crate::record::now_ms;
 use ring::Ring;
@@ -35,7 +36,7 @@ impl Raw {
 
     /// Switches, and tells what is wanted.
     pub(crate) fn look(&self, wish: &RawWish) -> RawLook {
-        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ring = self.ring.lock();
         if let Some(on) = wish.on {
             self.is_on.store(on, Ordering::Relaxed);
             if !on {
@@ -52,7 +53,7 @@ impl Raw {
         response.map(|body| {
             body.shown_to(move |bytes| {
                 if raw.is_on() {
-                    let mut ring = raw.ring.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut ring = raw.ring.lock();
                     ring.put(now_ms(), stream, &client, &String::from_utf8_lossy(bytes));
                 }
             })

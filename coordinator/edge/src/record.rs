@@ -18,9 +18,9 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,6 +31,7 @@ use baton_link::home::Home;
 use baton_proto::control::Recorded;
 use baton_proto::record::{ENDING, FOLDER, Line, MAX_BYTES};
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use pace::Pace;
 pub(crate) use taped::{Answer, Taped};
@@ -96,7 +97,7 @@ impl Told {
             n_calls: read(&self.n_calls),
             n_bytes: read(&self.n_bytes),
             n_left_out: read(&self.n_left_out),
-            ended: self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            ended: self.ended.lock().clone(),
         }
     }
 }
@@ -179,8 +180,7 @@ impl Recorder {
         let recorded = told.recorded();
         // Nobody puts anything before the windows.
         let _ = pieces.try_send(Piece::Roster(roster));
-        *self.record.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Record { told, pace: Pace::default(), pieces, writer: Some(writer) });
+        *self.record.lock() = Some(Record { told, pace: Pace::default(), pieces, writer: Some(writer) });
         self.is_on.store(true, Ordering::Relaxed);
         Ok(recorded)
     }
@@ -190,7 +190,7 @@ impl Recorder {
         let _changing = self.changing.lock().await;
         self.is_on.store(false, Ordering::Relaxed);
         let ending = {
-            let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut record = self.record.lock();
             record
                 .as_mut()
                 .and_then(|record| Some((record.writer.take()?, record.pieces.clone(), record.told.clone())))
@@ -213,13 +213,13 @@ impl Recorder {
 
     /// The record that runs, or the last one.
     pub(crate) fn recorded(&self) -> Option<Recorded> {
-        let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = self.record.lock();
         record.as_ref().map(|record| record.told.recorded())
     }
 
     /// Whether one more call of this second is recorded; counts it when not.
     fn has_room(&self, at_ms: u64) -> bool {
-        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = self.record.lock();
         let Some(Record { told, pace, .. }) = record.as_mut() else { return false };
         let has_room = pace.take(at_ms, MAX_PER_SECOND);
         told.n_left_out.fetch_add(u64::from(!has_room), Ordering::Relaxed);
@@ -227,7 +227,7 @@ impl Recorder {
     }
 
     fn put(&self, piece: Piece, n_bytes: usize) {
-        let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = self.record.lock();
         let Some(Record { told, pieces, .. }) = record.as_ref() else { return };
         let is_call = matches!(piece, Piece::Call(_));
         let n_waiting = told.n_waiting.fetch_add(n_bytes, Ordering::Relaxed);
@@ -248,12 +248,12 @@ pub(crate) struct Tape {
 impl Tape {
     /// More is known of the call.
     pub(crate) fn note(&self, note: impl FnOnce(&mut Taped)) {
-        note(&mut self.taped.lock().unwrap_or_else(PoisonError::into_inner));
+        note(&mut self.taped.lock());
     }
 
     /// The call is over.
     pub(crate) fn end(self, end: impl FnOnce(&mut Taped)) {
-        let mut taped = self.taped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut taped = self.taped.into_inner();
         end(&mut taped);
         let n_bytes = taped.n_bytes();
         self.recorder.put(Piece::Call(Box::new(taped)), n_bytes);
@@ -275,7 +275,7 @@ impl Writer {
             tracing::warn!(path = self.told.path, %error, "the record of calls ends");
             Some(format!("it cannot be written: {error}"))
         });
-        *self.told.ended.lock().unwrap_or_else(PoisonError::into_inner) = why;
+        *self.told.ended.lock() = why;
     }
 
     /// Writes until the end; gives why it came by itself.

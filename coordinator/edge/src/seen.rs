@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use baton_mcp::fault::{RpcError, ToolFailure};
 use baton_proto::ids::WindowId;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -103,7 +103,7 @@ impl Seen {
 
     /// There is an answer: good, or an error of that kind.
     pub(crate) fn end(&self, error: Option<&'static str>) {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.end.lock().get_or_insert(error);
     }
 
     /// It is answered with an error of ours.
@@ -170,7 +170,7 @@ impl Drop for Seen {
             self.observer.over(&call, None);
             return;
         }
-        let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = *self.end.lock();
         let (error, took) = (end.unwrap_or(Some(CANCELLED)), self.since.elapsed());
         tracing::debug!(call = %self.id, tool = %self.tool, error = error.unwrap_or_default(), ?took, "answered a call");
         let n_bytes = self.n_bytes.load(Ordering::Relaxed);

@@ -1,12 +1,13 @@
 //! Open GET and listen streams: what tells clients that the list of tools may have changed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_http::guard::Holder;
 use bytes::Bytes;
 use futures_util::Stream;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
@@ -122,7 +123,7 @@ impl Streams {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     fn enter(self: &Arc<Self>, holder: Holder, session: Option<[u8; 16]>) -> (oneshot::Receiver<End>, Place) {

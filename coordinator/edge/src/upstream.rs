@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_election::roster::{Address, Roster, Window};
@@ -14,6 +14,7 @@ use baton_proto::control::DRAIN_MS;
 use baton_proto::discovery::Secret;
 use baton_proto::ids::WindowId;
 use http::header::HeaderValue;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -65,7 +66,7 @@ impl Windows {
     /// Follows the roster: ends calls of windows that are gone, and starts the drain limit of one that handed
     /// over.
     pub(crate) fn on_roster(&self, roster: &Roster) {
-        let mut upstreams = self.upstreams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut upstreams = self.upstreams.lock();
         let live = roster.live_window().map(|(window, _)| window.id.clone());
         upstreams.retain(|id, upstream| {
             let is_there = roster.windows.get(id).is_some_and(|window| upstream.is_of(window));
@@ -80,14 +81,14 @@ impl Windows {
 
     /// Closes connections that have idled for so long that no call would be sent on them.
     pub(crate) fn close_idle(&self) {
-        for upstream in self.upstreams.lock().unwrap_or_else(PoisonError::into_inner).values() {
-            let mut idle = upstream.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        for upstream in self.upstreams.lock().values() {
+            let mut idle = upstream.idle.lock();
             idle.retain(|(since, _)| since.elapsed() < IDLE_MAX);
         }
     }
 
     pub(crate) fn upstream(&self, window: &Window) -> Arc<Upstream> {
-        let mut upstreams = self.upstreams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut upstreams = self.upstreams.lock();
         if let Some(upstream) = upstreams.get(&window.id) {
             if upstream.is_of(window) {
                 return upstream.clone();
@@ -127,8 +128,8 @@ impl Upstream {
 
     /// What ends a call that is sent because this window is live, from now on.
     pub(crate) fn drained_as_live(&self) -> CancellationToken {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner).is_live = true;
-        self.drained.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.standing.lock().is_live = true;
+        self.drained.lock().clone()
     }
 
     fn is_of(&self, window: &Window) -> bool {
@@ -136,7 +137,7 @@ impl Upstream {
     }
 
     fn on_live(self: &Arc<Self>, is_live: bool) {
-        let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut standing = self.standing.lock();
         let was_live = std::mem::replace(&mut standing.is_live, is_live);
         if !was_live || is_live {
             return;
@@ -152,19 +153,18 @@ impl Upstream {
     }
 
     fn on_drained(&self, n_handovers: u64) {
-        let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        let standing = self.standing.lock();
         // A window that came back in the meantime keeps its calls.
         if !standing.is_live && standing.n_handovers == n_handovers {
             let fresh = self.gone.child_token();
-            std::mem::replace(&mut *self.drained.lock().unwrap_or_else(PoisonError::into_inner), fresh)
-                .cancel();
+            std::mem::replace(&mut *self.drained.lock(), fresh).cancel();
         }
     }
 
     /// A connection, and whether it was used before.
     pub(crate) async fn connection(&self) -> Result<(Sender, bool), &'static str> {
         loop {
-            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let idle = self.idle.lock().pop();
             let Some((since, mut sender)) = idle else { break };
             if since.elapsed() < IDLE_MAX && sender.is_usable().await {
                 return Ok((sender, true));
@@ -198,7 +198,7 @@ impl Upstream {
     }
 
     pub(crate) fn keep(&self, sender: Sender) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if !sender.is_closed() && !self.gone.is_cancelled() && idle.len() < IDLE_CONNECTIONS_MAX {
             idle.push((Instant::now(), sender));
         }
@@ -222,7 +222,7 @@ mod tests {
         let mut roster = roster();
         let upstream = windows.upstream(&window("a", WindowState::Live));
         windows.on_roster(&roster);
-        let running = upstream.drained.lock().unwrap().clone();
+        let running = upstream.drained.lock().clone();
         let to = |id: &str, seq| Some((id.parse().unwrap(), Term { generation: 1, seq }));
 
         // It hands over and comes back in time: its calls go on, and the next handover has a limit of its own.
@@ -237,7 +237,7 @@ mod tests {
         assert!(!running.is_cancelled());
         tokio::time::sleep(Duration::from_millis(2)).await;
         assert!(running.is_cancelled() && !upstream.gone.is_cancelled());
-        assert!(!upstream.drained.lock().unwrap().is_cancelled(), "later calls have a limit of their own");
+        assert!(!upstream.drained.lock().is_cancelled(), "later calls have a limit of their own");
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
@@ -12,6 +12,7 @@ use baton_http::body::Budget;
 use baton_link::peer::{is_trusted_user, peer_uid};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -146,7 +147,7 @@ impl Seat {
             return None;
         }
         let from = From::of(stream, peer).ok()?;
-        let mut open = shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = shared.open.lock();
         let of_same = open.get(&from).copied().unwrap_or_default();
         if of_same >= ADDRESS_MAX || open.values().sum::<usize>() >= CONNECTIONS_MAX {
             drop(open);
@@ -161,7 +162,7 @@ impl Seat {
 impl Shared {
     /// Tells the log of one that is not let in, now and then.
     fn refuse(&self, why: Why, from: &impl fmt::Display) {
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refusals = self.refusals.lock();
         if let Some(n_untold) = refusals.note(why, Instant::now()) {
             tracing::warn!(%from, n_untold, "refused a connection: {why}");
         }
@@ -170,7 +171,7 @@ impl Shared {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.shared.open.lock();
         let left = open.get(&self.from).map_or(0, |n| n - 1);
         if left == 0 {
             open.remove(&self.from);

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
-use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -156,7 +155,7 @@ impl Body {
     /// Another one's, as it comes; what goes wrong with it tears the connection.
     pub fn other<B>(body: B) -> Self
     where
-        B: http_body::Body<Data = Bytes, Error: Into<BodyFault>> + Send + 'static,
+        B: hyper::body::Body<Data = Bytes, Error: Into<BodyFault>> + Send + 'static,
     {
         Self::from_kind(Kind::Other(body.map_err(Into::into).boxed_unsync()))
     }
@@ -180,7 +179,7 @@ impl Body {
     }
 }
 
-impl http_body::Body for Body {
+impl hyper::body::Body for Body {
     type Data = Bytes;
     type Error = BodyFault;
 

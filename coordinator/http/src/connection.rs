@@ -9,10 +9,11 @@ pub(crate) mod stream;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use baton_link::peer::{is_trusted_user, peer_uid};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::either::Either;
@@ -128,7 +129,7 @@ impl Connections {
 
     /// Closes what has been sending its head for too long; returns when the next one can be due.
     fn close_late(&self, now: Instant) {
-        let mut greeting = self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut greeting = self.greeting.lock();
         while let Some(entry) = greeting.first_entry()
             && now.duration_since(entry.get().0) >= HEAD_TIMEOUT
         {
@@ -187,7 +188,7 @@ impl Connection {
         let key = self.connections.next.fetch_add(1, Ordering::Relaxed);
         self.phase.store(GREETING, Ordering::Relaxed);
         self.greeting.store(key, Ordering::Relaxed);
-        let mut greeting = self.connections.greeting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut greeting = self.connections.greeting.lock();
         greeting.insert(key, (Instant::now(), self.clone()));
         if greeting.len() > GREETING_MAX
             && let Some((_, (_, oldest))) = greeting.pop_first()
@@ -199,7 +200,7 @@ impl Connection {
     fn greeted(&self) {
         let key = self.greeting.swap(0, Ordering::Relaxed);
         if key != 0 {
-            self.connections.greeting.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+            self.connections.greeting.lock().remove(&key);
         }
     }
 

@@ -11,13 +11,14 @@
 //! shows the cookie that it got for a one-time link, and with whatever changes something also what stands in the page
 //! itself. No page of another origin gets an answer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_election::roster::Roster;
 use baton_link::routes;
 use baton_proto::discovery::{HelloCredential, Role, Secret, Token};
 use http::{HeaderMap, Method, Request, header};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -266,7 +267,7 @@ impl Guard {
 
     fn is_client(&self, bearer: &[u8]) -> bool {
         let epoch = self.roster.borrow().client_epoch;
-        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut client = self.client.lock();
         if client.0 != epoch {
             *client = (epoch, self.secret.token(Role::Client { epoch }));
         }

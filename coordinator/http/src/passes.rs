@@ -5,11 +5,12 @@
 //! so that nobody without the secret can guess one, and no two are the same.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_proto::discovery::{PagePass, Secret, Token};
 use baton_proto::ids::InstanceId;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// How long a link can be used.
@@ -91,7 +92,7 @@ impl Passes {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -13,8 +13,8 @@ use futures_util::StreamExt as _;
 use http::header::{self, HeaderName};
 use http::request::Parts;
 use http::{Request, Response, Uri};
-use http_body::Frame;
 use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::Frame;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 

@@ -9,12 +9,12 @@
 //! | module | what it does |
 //! |---|---|
 //! | `otlp` | CORE: the figures as OpenTelemetry's protocol has them |
-//! | `pace` | CORE: when they are sent |
+//! | `schedule` | CORE: when they are sent |
 //! | `push` | sends them |
 
 mod otlp;
-mod pace;
 mod push;
+mod schedule;
 
 use std::sync::Arc;
 

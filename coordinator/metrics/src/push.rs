@@ -3,21 +3,25 @@
 //! While nobody is named nothing of this runs. A request is made on a thread of its own, which ends with it: a collector
 //! that hangs holds up nobody.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baton_election::roster::Roster;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
+use parking_lot::Mutex;
 use prost::Message as _;
 use tracing::{info, warn};
 use ureq::Agent;
 
 use crate::Metrics;
 use crate::otlp::{self, Source};
-use crate::pace::Pace;
+use crate::schedule::Schedule;
 
 /// Longest that a request may take, names and all.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest that the last request of a coordinator that ends may take: somebody waits for it.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
 /// Longest answer that is read.
 const MAX_ANSWER: u64 = 64 * 1024;
 /// Longest text of a collector's that is shown.
@@ -28,7 +32,7 @@ const MAX_SHOWN: usize = 200;
 pub struct Push {
     metrics: Arc<Metrics>,
     source: Source,
-    pace: Pace,
+    schedule: Schedule,
     outcome: Arc<Mutex<Outcome>>,
     /// The warning that was given last.
     told: Option<String>,
@@ -46,28 +50,35 @@ impl Push {
     /// Of a coordinator with this ID that begins to count now.
     pub fn new(metrics: Arc<Metrics>, instance: &str) -> Self {
         let source = Source { instance: instance.to_owned(), since: now() };
-        Self { metrics, source, pace: Pace::default(), outcome: Arc::default(), told: None }
+        Self { metrics, source, schedule: Schedule::default(), outcome: Arc::default(), told: None }
     }
 
     /// To be called each second, with the collector of the settings: sends when it is time. Gives the warning for
     /// `baton status` when it has changed; `Some(None)` when nothing is wrong any more.
     pub fn look(&mut self, endpoint: &str, roster: &Roster, at: Instant) -> Option<Option<String>> {
-        if self.pace.is_due(endpoint, at) {
-            let body = otlp::request(&self.metrics.families(roster), &self.source, now()).encode_to_vec();
-            let (endpoint, outcome) = (endpoint.to_owned(), self.outcome.clone());
-            let sent = std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
-                let why = send(&endpoint, &body).err();
-                lock(&outcome).is_now(endpoint, why);
-            });
-            if let Err(error) = sent {
-                warn!(%error, "cannot start a thread that sends the figures");
-            }
+        if self.schedule.is_due(endpoint, at) {
+            self.send(endpoint, roster, PATIENCE);
         }
-        let warning = lock(&self.outcome).warning(endpoint);
+        let warning = self.outcome.lock().warning(endpoint);
         (warning != self.told).then(|| {
             self.told.clone_from(&warning);
             warning
         })
+    }
+
+    /// Sends what was counted since the last time, for a coordinator that ends; to be waited for, at most a second.
+    pub fn last(&self, endpoint: &str, roster: &Roster) -> Option<JoinHandle<()>> {
+        if endpoint.is_empty() { None } else { self.send(endpoint, roster, LAST_PATIENCE) }
+    }
+
+    fn send(&self, endpoint: &str, roster: &Roster, patience: Duration) -> Option<JoinHandle<()>> {
+        let body = otlp::request(&self.metrics.families(roster), &self.source, now()).encode_to_vec();
+        let (endpoint, outcome) = (endpoint.to_owned(), self.outcome.clone());
+        let sent = std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
+            let why = send(&endpoint, &body, patience).err();
+            outcome.lock().is_now(endpoint, why);
+        });
+        sent.inspect_err(|error| warn!(%error, "cannot start a thread that sends the figures")).ok()
     }
 
     /// The warning of now.
@@ -98,14 +109,10 @@ fn not_sent(endpoint: &str, why: &str) -> String {
     format!("cannot send figures to {endpoint}, the setting `otlp_endpoint`: {why}")
 }
 
-fn lock(outcome: &Mutex<Outcome>) -> std::sync::MutexGuard<'_, Outcome> {
-    outcome.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn send(endpoint: &str, body: &[u8]) -> Result<(), String> {
+fn send(endpoint: &str, body: &[u8], patience: Duration) -> Result<(), String> {
     let url = format!("{}/v1/metrics", endpoint.trim_end_matches('/'));
     let mut config = Agent::config_builder()
-        .timeout_global(Some(PATIENCE))
+        .timeout_global(Some(patience))
         .http_status_as_error(false)
         .max_redirects(0)
         .user_agent(concat!("baton/", env!("CARGO_PKG_VERSION")));
@@ -114,7 +121,11 @@ fn send(endpoint: &str, body: &[u8]) -> Result<(), String> {
         config = config.proxy(None);
     }
     let request = config.build().new_agent().post(&url).header("content-type", "application/x-protobuf");
-    let mut answer = request.send(body).map_err(|error| error.to_string())?;
+    let mut answer = request.send(body).map_err(|error| match error {
+        ureq::Error::Timeout(_) => "it did not respond in time".to_owned(),
+        ureq::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    })?;
     if !answer.status().is_success() {
         return Err(format!("it answered {}", answer.status()));
     }
@@ -151,5 +162,16 @@ mod tests {
         assert_eq!([outcome.warning("http://b"), outcome.warning("")], [None, None]);
         outcome.is_now("http://a".to_owned(), None);
         assert_eq!(outcome.warning("http://a"), None);
+    }
+
+    #[test]
+    fn a_collector_that_is_silent_or_gone_is_told_as_such() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let send = || send(&endpoint, b"figures", Duration::from_millis(50));
+        assert_eq!(send(), Err("it did not respond in time".to_owned()));
+        drop(listener);
+        let gone = send().unwrap_err();
+        assert!(gone.starts_with("Connection refused"), "{gone}");
     }
 }

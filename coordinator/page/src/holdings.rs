@@ -2,11 +2,12 @@
 //! the programs is added up over all windows there were.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use baton_election::roster::Roster;
 use baton_proto::control::{Heartbeat, ProgramKind, Tally};
 use baton_proto::ids::WindowId;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 /// Most names that are told apart; the rest are `other`.
@@ -128,7 +129,7 @@ impl Holdings {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }
 

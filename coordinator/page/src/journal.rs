@@ -3,12 +3,12 @@
 //! It is told in the way of each call, and so does little: a look into a short list, and two words copied.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use baton_proto::ids::WindowId;
 use baton_proto::page::{Call, CallState, ClientView};
 use baton_proto::redact;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -148,7 +148,7 @@ impl Journal {
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 }
 

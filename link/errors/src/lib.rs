@@ -14,10 +14,11 @@
 mod scrub;
 
 use std::str::FromStr as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baton_link::logging;
+use parking_lot::Mutex;
 use sentry::protocol::{Event, Level};
 use sentry::types::{Dsn, Scheme};
 use sentry::{Client, ClientOptions};
@@ -99,7 +100,7 @@ impl Reporter {
 
 impl logging::Errors for Reporter {
     fn aim(&self, dsn: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         if told.dsn.as_deref() == Some(dsn) {
             return;
         }
@@ -121,7 +122,7 @@ impl logging::Errors for Reporter {
     }
 
     fn tell(&self, part: &str, text: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         let Some(client) = told.client.clone() else { return };
         if told.takes_one(Instant::now()) {
             drop(told);
@@ -130,7 +131,7 @@ impl logging::Errors for Reporter {
     }
 
     fn flush(&self) {
-        let client = self.told.lock().unwrap_or_else(PoisonError::into_inner).client.clone();
+        let client = self.told.lock().client.clone();
         if let Some(client) = client {
             client.flush(Some(LAST_WORDS));
         }

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::io;
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use baton_proto::start::Handshake;
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStdout, Command};
 use tokio::time::{Instant, timeout};
@@ -25,7 +25,7 @@ static STARTS: Mutex<VecDeque<Instant>> = Mutex::new(VecDeque::new());
 
 /// Lets `look` at the starts of this process.
 pub(super) fn with_starts<T>(look: impl FnOnce(&mut VecDeque<Instant>) -> T) -> T {
-    look(&mut STARTS.lock().unwrap_or_else(PoisonError::into_inner))
+    look(&mut STARTS.lock())
 }
 
 /// Starts a coordinator and waits for its handshake. An heir that is not ready is ended: it holds what is

@@ -1,7 +1,9 @@
 //! How many programs of each name were started, died and run: debug adapters, language servers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// The programs of one kind; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +45,7 @@ impl Census {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Counts>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock()
     }
 }
 

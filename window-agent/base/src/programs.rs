@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Where they are; clones share what is set.
 #[derive(Clone, Debug, Default)]
@@ -25,12 +27,12 @@ impl Programs {
     /// From now on these are where the settings say.
     pub fn set(&self, programs: &BTreeMap<String, String>) {
         let programs = programs.iter().map(|(name, path)| (name.clone(), PathBuf::from(path)));
-        *self.set.lock().unwrap_or_else(PoisonError::into_inner) = programs.collect();
+        *self.set.lock() = programs.collect();
     }
 
     /// The one of that name.
     pub fn get(&self, name: &str) -> Option<PathBuf> {
-        let set = || self.set.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        let set = || self.set.lock().get(name).cloned();
         self.of_environment.get(name).cloned().or_else(set)
     }
 }

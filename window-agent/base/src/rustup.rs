@@ -2,8 +2,10 @@
 //! not; each asks at every start what the toolchain of the project is. The program itself starts sooner.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::process::text_of;
 
@@ -15,10 +17,10 @@ const TOOLCHAIN_FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 pub fn behind(path: PathBuf, root: &Path) -> Option<PathBuf> {
     static FOUND: Mutex<BTreeMap<(PathBuf, PathBuf), PathBuf>> = Mutex::new(BTreeMap::new());
     let rustup = path.with_file_name(format!("rustup{}", std::env::consts::EXE_SUFFIX));
-    if !same_file::is_same_file(&path, &rustup).unwrap_or(false) {
+    if file_id(&path).is_none_or(|id| file_id(&rustup) != Some(id)) {
         return Some(path);
     }
-    let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = || FOUND.lock();
     let asked = (path, root.to_owned());
     if let Some(known) = found().get(&asked).filter(|known| known.is_file()) {
         return Some(known.clone());
@@ -26,6 +28,12 @@ pub fn behind(path: PathBuf, root: &Path) -> Option<PathBuf> {
     let program = without_a_choice(&asked.0, root).or_else(|| told_by(&rustup, &asked.0, root))?;
     found().insert(asked, program.clone());
     Some(program)
+}
+
+/// A name is a link to rustup itself.
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 /// What rustup says, which takes it 10 ms. A project may ask for an old toolchain without the component, where the one

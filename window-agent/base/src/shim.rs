@@ -1,12 +1,13 @@
 //! The JSON-RPC channel to the VS Code extension, over the agent's standard input and output.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_proto::shim::{Notification, Problem, Request};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -184,7 +185,7 @@ impl Shim {
 }
 
 fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
-    pending.lock().unwrap_or_else(PoisonError::into_inner)
+    pending.lock()
 }
 
 async fn write(mut writer: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<Bytes>) {

@@ -1,7 +1,6 @@
 //! Changes of files: all of them or none, and only when nothing changed since they were looked at.
 
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -231,13 +230,12 @@ impl CodeIndex {
 
     /// What became of changes that were cut off, once.
     pub fn take_news(&self) -> Option<String> {
-        let news =
-            std::mem::take(&mut *self.inner.shared.news.lock().unwrap_or_else(PoisonError::into_inner));
+        let news = std::mem::take(&mut *self.inner.shared.news.lock());
         (!news.is_empty()).then(|| news.join(" "))
     }
 
     pub(super) fn add_news(&self, news: Vec<String>) {
-        self.inner.shared.news.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
+        self.inner.shared.news.lock().extend(news);
     }
 }
 

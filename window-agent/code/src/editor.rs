@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baton_proto::shim::{
     ApplyInEditor, CodeEdit, CodeEdits, CodeFileEdits, CodeFileOperation, CodeOpened, CodeProblems,
     CodeScope, GetEditorProblems, OpenInEditor,
 };
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -138,8 +139,8 @@ impl CodeEditor {
         answered.is_ok_and(|answered| answered.result.as_array().is_some_and(|all| !all.is_empty()))
     }
 
-    fn languages(&self) -> std::sync::MutexGuard<'_, HashMap<String, Offer>> {
-        self.languages.lock().unwrap_or_else(PoisonError::into_inner)
+    fn languages(&self) -> parking_lot::MutexGuard<'_, HashMap<String, Offer>> {
+        self.languages.lock()
     }
 
     /// What VS Code finds wrong in a file, once it has looked at its newest text.

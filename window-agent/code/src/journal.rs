@@ -16,9 +16,11 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
+use baton_link::scratch;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
@@ -59,7 +61,7 @@ pub(crate) struct Turn {
 impl Ledger {
     /// Waits for the other changes.
     pub(crate) fn turn(&self, folders: &[PathBuf], limit: Duration) -> Result<Turn, Fault> {
-        let alone = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = WRITER.lock();
         let lock = self.folder.as_deref().map(|folder| lock(folder, limit)).transpose()?;
         Ok(Turn { folder: self.folder.clone(), folders: folders.to_vec(), _lock: lock, _alone: alone })
     }
@@ -159,7 +161,7 @@ impl Turn {
 
     /// Begins a change.
     pub(crate) fn begin(&self) -> Result<Journal, (PathBuf, io::Error)> {
-        let id = uuid::Uuid::new_v4().simple().to_string();
+        let id = scratch::unique();
         let file = match &self.folder {
             Some(folder) => {
                 let path = folder.join(format!("{id}.journal"));
@@ -585,7 +587,7 @@ impl Back {
         let kept = self.kept.as_ref().and_then(|kept| {
             DirBuilder::new().recursive(true).mode(0o700).create(kept).ok()?;
             let name = of.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let place = kept.join(format!("{}-{name}", uuid::Uuid::new_v4().simple()));
+            let place = kept.join(format!("{}-{name}", scratch::unique()));
             let copied = || std::fs::copy(own, &place).map(drop);
             std::fs::rename(own, &place).or_else(|_| copied()).ok()?;
             Some(place)

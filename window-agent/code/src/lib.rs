@@ -53,9 +53,10 @@ pub(crate) mod write;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinHandle;
 
 pub use self::server::life::Limits as ServerLimits;
@@ -291,7 +292,7 @@ impl CodeIndex {
 
     fn spawn(&self, choice: Choice) -> Server {
         let mark = self.inner.mark.get_or_init(|| {
-            let mark = format!("servers-{}", uuid::Uuid::new_v4().simple());
+            let mark = format!("servers-{}", baton_link::scratch::unique());
             // A server that is busy, or deaf, does not see that its client has gone. Beside its start, which it would
             // hold up.
             let (inner, beginning) = (Arc::downgrade(&self.inner), mark.clone());
@@ -306,7 +307,7 @@ impl CodeIndex {
     }
 
     fn servers(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), Running>> {
-        self.inner.servers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.servers.lock()
     }
 
     /// The servers that were asked before.

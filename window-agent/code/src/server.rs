@@ -9,10 +9,11 @@ mod watchers;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Span;
@@ -319,12 +320,12 @@ impl Server {
 
     /// What it told about a file.
     pub fn published(&self, path: &Path) -> Option<Published> {
-        self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
+        self.diagnostics.lock().get(path).cloned()
     }
 
     /// What it told about all files.
     pub fn all_published(&self) -> Vec<(PathBuf, Published)> {
-        let map = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
+        let map = self.diagnostics.lock();
         map.iter().map(|(path, published)| (path.clone(), published.clone())).collect()
     }
 }

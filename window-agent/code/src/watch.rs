@@ -5,14 +5,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use baton_link::scratch;
 use ignore::DirEntry;
 use notify::event::{ModifyKind, RenameMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
 use tracing::{debug, warn};
 
@@ -90,7 +91,7 @@ impl State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -109,7 +110,7 @@ impl Watch {
     /// Watches folders. Takes as long as walking them; files changed since `since` are told first.
     pub fn open(folders: &[PathBuf], since: SystemTime) -> notify::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let barriers = scratch::folder()?.join(format!("watch-{}", uuid::Uuid::new_v4().simple()));
+        let barriers = scratch::folder()?.join(format!("watch-{}", scratch::unique()));
         std::fs::create_dir(&barriers)?;
         let (handler_shared, handler_barriers) = (shared.clone(), barriers.clone());
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| match event {
@@ -172,7 +173,7 @@ impl Watch {
     }
 
     fn watch(&self, folder: &Path) -> bool {
-        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watcher = self.watcher.lock();
         watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
     }
 

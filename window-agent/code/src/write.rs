@@ -637,7 +637,7 @@ mod tests {
     #[test]
     fn where_a_folder_cannot_be_moved_what_was_done_is_taken_back() {
         let (_folder, root) = folder();
-        let elsewhere = format!("/dev/shm/baton-{}", uuid::Uuid::new_v4().simple());
+        let elsewhere = format!("/dev/shm/baton-{}", baton_link::scratch::unique());
         // Files are in their places by then; a folder does not go to another device.
         check_taken_back(
             &root,

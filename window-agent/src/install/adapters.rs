@@ -116,13 +116,22 @@ impl Kind for Adapters {
     }
 
     async fn is_kept(&self, adapter: &Self::Item) -> bool {
-        let Some(Install::Npm(npm)) = &adapter.install else { return true };
+        let pinned = match &adapter.install {
+            Some(Install::Npm(npm)) => npm.version.as_str(),
+            Some(Install::Pip(packages)) => packages
+                .first()
+                .and_then(|package| package.split_once("=="))
+                .map_or("", |(_, version)| version),
+            _ => "",
+        };
+        if pinned.is_empty() {
+            return true;
+        }
         let folder = self.options.shelf.folder_of(&adapter.name);
         // Of an older Baton.
-        let older =
-            folder.and_then(|folder| depot::version_in(&folder)).filter(|older| *older != npm.version);
+        let older = folder.and_then(|folder| depot::version_in(&folder)).filter(|older| older != pinned);
         if let Some(older) = &older {
-            note(&format!("replacing {} {older} with {}", adapter.name, npm.version));
+            note(&format!("replacing {} {older} with {pinned}", adapter.name));
         }
         older.is_none()
     }

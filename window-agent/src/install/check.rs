@@ -10,7 +10,7 @@ use baton_agent_debug::adapter::Adapter;
 use baton_agent_debug::adapters::wish::{Launch, Wish};
 use baton_agent_debug::probe;
 use baton_agent_debug::types::{Evaluate, RemoveBreakpoint, Resume, SetBreakpoint, StopEvent, Waited};
-use baton_agent_debug::{Debugger, DebuggerOptions, Wait};
+use baton_agent_debug::{Debugger, DebuggerOptions, Wait, program_on_path};
 
 /// How long the program may take to the breakpoint; Go builds it first.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -83,7 +83,7 @@ pub(super) async fn check(adapter: &Adapter, options: &DebuggerOptions) -> Resul
     let samples: Vec<&Sample> = adapter.languages.iter().filter_map(known).collect();
     let builds = |sample: &&&Sample| {
         let compiler = sample.build.map(|(words, _)| words[0]);
-        compiler.is_none_or(|name| which::which_in(name, options.search_path.as_ref(), "/").is_ok())
+        compiler.is_none_or(|name| program_on_path(name, options.search_path.as_deref()).is_some())
     };
     let Some(sample) = samples.iter().find(builds) else {
         let needed: Vec<&str> = samples.iter().filter_map(|sample| Some(sample.build?.0[0])).collect();

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::say::note;
 use super::step::{self, program};
 use baton_agent_base::process;
+use baton_agent_debug::program_on_path;
 
 /// Of what Baton has no way to install.
 pub(super) const BY_HAND: &str = "Baton cannot install it\nhint: install it yourself and add it to PATH";
@@ -54,7 +55,7 @@ impl Depot {
 
     /// A program of the machine.
     pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
-        which::which_in(name, self.search_path.as_ref(), "/").ok()
+        program_on_path(name, self.search_path.as_deref())
     }
 
     /// Packages of PyPI, in an environment of their own.

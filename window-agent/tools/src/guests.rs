@@ -1,9 +1,9 @@
 //! Which clients have called here, and when: for the editor's user.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// Clients that are remembered: more than a user has.
@@ -52,7 +52,7 @@ impl Guests {
     }
 
     fn guests(&self) -> MutexGuard<'_, VecDeque<Guest>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -6,7 +6,7 @@
 
 mod background;
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use baton_agent_base::fault::{Fault, Kind};
@@ -14,6 +14,7 @@ use baton_agent_base::process::{OwnedProcess, Program, Sentinel};
 use baton_agent_base::tasks::Step;
 use baton_agent_debug::Wait;
 use baton_agent_debug::types::{SessionId, SessionSummary};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -104,7 +105,7 @@ impl Tasks {
     pub(crate) async fn end(&self) {
         self.after.close();
         self.after.wait().await;
-        self.background.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.background.lock().clear();
     }
 
     fn guard(&self) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use baton_link::find::find;
@@ -11,6 +11,7 @@ use baton_link::home::Home;
 use baton_proto::control::{MAX_BREAKPOINTS, MAX_TALLIES, ProgramKind, Routing, Settings, Tally, WindowKind};
 use baton_proto::edge::META_WINDOW;
 use baton_proto::ids::{Term, WindowId};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::calls::Calls;
@@ -124,18 +125,18 @@ impl Window {
 
     /// Its name.
     pub fn name(&self) -> String {
-        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.name.lock().clone()
     }
 
     /// The window is called something else now.
     pub fn set_name(&self, name: &str) {
-        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = to_name(name, self.id.as_str());
+        *self.name.lock() = to_name(name, self.id.as_str());
     }
 
     /// Its folders; within a call as they lie to its client.
     pub fn workspace(&self) -> Workspace {
-        let editor_launch = self.editor_launch.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let editor_launch = self.editor_launch.lock().clone();
+        let workspace = self.workspace.lock().clone();
         let workspace = workspace.with_editor_launch(editor_launch);
         match CALLER_STAND.try_with(Clone::clone) {
             Ok(Some(stand)) => workspace.seen_from(&stand),
@@ -145,12 +146,12 @@ impl Window {
 
     /// The user added or removed folders.
     pub fn set_workspace(&self, changed: Workspace) {
-        *self.workspace.lock().unwrap_or_else(PoisonError::into_inner) = changed;
+        *self.workspace.lock() = changed;
     }
 
     /// An editor has this to launch besides the launch.json of each folder.
     pub fn set_editor_launch(&self, launch: LaunchFile) {
-        *self.editor_launch.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(launch);
+        *self.editor_launch.lock() = Arc::new(launch);
     }
 
     /// Whether it may become live by itself.
@@ -165,7 +166,7 @@ impl Window {
 
     /// Terms and fencing; a leaf lock.
     pub fn fence(&self) -> MutexGuard<'_, Fence> {
-        self.fence.lock().unwrap_or_else(PoisonError::into_inner)
+        self.fence.lock()
     }
 
     /// Whether a call of `term` may run now.
@@ -175,7 +176,7 @@ impl Window {
 
     /// The coordinator's settings, as far as they are about tools.
     pub fn take_settings(&self, settings: &Settings) {
-        *self.toolsets.lock().unwrap_or_else(PoisonError::into_inner) = settings.toolsets.clone();
+        *self.toolsets.lock() = settings.toolsets.clone();
         self.redacts.store(settings.redact, Ordering::Relaxed);
         self.code.allow_protected(settings.allow_protected);
         self.code.limit(&code_limits(settings));
@@ -201,14 +202,14 @@ impl Window {
     pub(crate) fn bind(&self, sessions: Vec<SessionId>) {
         let running = self.debugger.sessions();
         let is_running = |session: &SessionId| running.iter().any(|known| known.id == *session);
-        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bound = self.bound.lock();
         bound.retain(|together| together.iter().any(is_running));
         bound.push(sessions);
     }
 
     /// The others, which are bound no longer.
     fn unbind(&self, session: &SessionId) -> Vec<SessionId> {
-        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bound = self.bound.lock();
         let Some(at) = bound.iter().position(|together| together.contains(session)) else {
             return Vec::new();
         };
@@ -263,7 +264,7 @@ impl Window {
 
     /// Whether `tools/list` shows that toolset.
     pub fn offers(&self, toolset: &str) -> bool {
-        let toolsets = self.toolsets.lock().unwrap_or_else(PoisonError::into_inner);
+        let toolsets = self.toolsets.lock();
         toolsets.iter().any(|offered| offered == toolset)
     }
 

@@ -41,6 +41,16 @@ impl Daemon {
         }
     }
 
+    /// What was counted since, once no call runs any more.
+    pub(super) async fn push_last(&self) {
+        let roster = self.keeper.watch().borrow().clone();
+        let endpoint = self.saved.borrow().settings.otlp_endpoint.clone();
+        if let Some(sending) = self.push.last(&endpoint, &roster) {
+            // A panic of the sender's is in the log.
+            let _ = tokio::task::spawn_blocking(move || sending.join()).await;
+        }
+    }
+
     /// For the next coordinator: whether a file that is not there any more was removed.
     pub(super) fn note_configuration(&self) {
         let is_there = self.configuration.is_there();

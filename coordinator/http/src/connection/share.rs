@@ -10,8 +10,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::{RangeBounds, RangeInclusive};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::connection::{Connection, Farewell};
 use crate::guard::Holder;
@@ -37,7 +39,7 @@ impl Share {
     /// Counts a connection of `holder`; false when there are too many, and none of those that may have to give way
     /// idles.
     pub(crate) fn enter(&self, holder: Holder, connection: &Arc<Connection>) -> bool {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         if let Some(crowd) = crowd(&open, holder) {
             // Who has an earlier token has no more use for a connection.
             let by_age_of_token = |(key, idle_for): &(Key, Duration)| (Reverse(key.0), *idle_for);
@@ -53,7 +55,7 @@ impl Share {
 
     /// Closes the one of all that has idled longest; false when none idles.
     pub(crate) fn give_way(&self) -> bool {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         let longest = idle(&open, ..).max_by_key(|(_, idle_for)| *idle_for);
         if let Some((key, _)) = longest {
             close(&mut open, key);
@@ -63,7 +65,7 @@ impl Share {
 
     /// A connection of `holder` has ended.
     pub(crate) fn leave(&self, holder: Holder, connection: &Connection) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(holder, connection.key));
+        self.0.lock().remove(&(holder, connection.key));
     }
 }
 

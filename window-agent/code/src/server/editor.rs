@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baton_proto::shim::{CodeCommand, CodeResult, ExecuteInEditor, OpenInEditor};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
@@ -194,8 +195,8 @@ impl Host {
         Ok(())
     }
 
-    fn warm(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
-        self.warm.lock().unwrap_or_else(PoisonError::into_inner)
+    fn warm(&self) -> parking_lot::MutexGuard<'_, HashSet<String>> {
+        self.warm.lock()
     }
 
     async fn one(&self, command: &str, arguments: Vec<Value>) -> Result<Value, ServerError> {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -241,7 +241,7 @@ impl Task {
 
     /// The next answer of the window tells it.
     fn tell(&self, news: String) {
-        self.shared.news.lock().unwrap_or_else(PoisonError::into_inner).push(news);
+        self.shared.news.lock().push(news);
     }
 
     /// The server's line of the table, with the other trees that it can be told to leave out.
@@ -361,7 +361,7 @@ impl Task {
             .collect();
         for (path, kind) in changes {
             if *kind == ChangeKind::Deleted {
-                self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+                self.diagnostics.lock().remove(path);
             }
         }
         if events.is_empty() {
@@ -450,7 +450,7 @@ impl Task {
             running.is_incremental,
         );
         if !notices.is_empty() {
-            let mut told = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut told = self.diagnostics.lock();
             if let Some(published) = told.get_mut(&snapshot.path) {
                 published.is_current = false;
             }
@@ -551,7 +551,7 @@ impl Task {
         if is_current {
             self.unread.remove(&path);
         }
-        let mut told = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.diagnostics.lock();
         let n_told = told.get(&path).map_or(0, |before| before.n_told) + 1;
         told.insert(path, Published { items, is_current, n_told });
         drop(told);
@@ -642,7 +642,7 @@ impl Task {
     fn forget_told(&mut self) {
         self.unread.clear();
         self.reads_until = None;
-        self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.diagnostics.lock().clear();
     }
 
     fn fail_waiting(&mut self, error: &ServerError) {

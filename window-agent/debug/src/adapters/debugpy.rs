@@ -10,7 +10,7 @@ use crate::adapters::configuration::{add_defaults, bad, check_paths, request_kin
 use crate::dap::configuration::{Configuration, Connect};
 use crate::error::DebugError;
 use crate::host::reach::{Host, Plan, Reach};
-use crate::options::DebuggerOptions;
+use crate::options::{DebuggerOptions, program_on_path};
 use crate::session::plan::{SessionPlan, StartKind};
 use crate::types::Start;
 use baton_agent_base::process::Program;
@@ -168,8 +168,7 @@ fn lend_gdb(programs: &mut [Program], pid: Option<u64>, options: &DebuggerOption
     let search_path = options.search_path.clone().unwrap_or_default();
     let installed = options.shelf.folder_of("gdb").map(|folder| folder.join("bin"));
     let installed = installed.filter(|folder| folder.join("gdb").is_file());
-    if installed.is_none() && (which::which_in("gdb", Some(&search_path), "/").is_ok() || takes_code_in(pid))
-    {
+    if installed.is_none() && (program_on_path("gdb", Some(&search_path)).is_some() || takes_code_in(pid)) {
         return Ok(());
     }
     let installed = installed.ok_or_else(|| {
@@ -213,7 +212,7 @@ pub fn find_pythons(options: &DebuggerOptions) -> Vec<PathBuf> {
         .flat_map(|folder| [".venv/bin/python", "venv/bin/python"].map(|relative| folder.join(relative)));
     let in_path = ["python3", "python"]
         .into_iter()
-        .filter_map(|name| which::which_in(name, options.search_path.as_ref(), "/").ok());
+        .filter_map(|name| program_on_path(name, options.search_path.as_deref()));
     let installed = options.shelf.folder_of("debugpy").map(|folder| folder.join("bin/python"));
     let installed = installed.filter(|path| path.is_file());
     let mut found: Vec<PathBuf> = Vec::new();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::host::terminal::PRINTED;
-use crate::options::DebuggerOptions;
+use crate::options::{DebuggerOptions, program_on_path};
 use baton_agent_base::process::Program;
 
 /// What runs it. See there.
@@ -33,7 +33,7 @@ pub(crate) fn complete(
     arguments.entry("outFiles").or_insert_with(|| {
         json!([format!("{}/**/*.(m|c|)js", folder.display()), "!**/node_modules/**".to_owned()])
     });
-    let has_node = which::which_in("node", options.search_path.as_ref(), "/").is_ok();
+    let has_node = program_on_path("node", options.search_path.as_deref()).is_some();
     if !has_node && let Some(node) = options.shelf.node(options.search_path.as_deref()) {
         arguments.entry("runtimeExecutable").or_insert_with(|| json!(node));
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::adapters::configuration::program_of;
 use crate::dap::configuration::Configuration;
-use crate::options::DebuggerOptions;
+use crate::options::{DebuggerOptions, program_on_path};
 use baton_agent_base::rustup;
 
 /// Larger programs are not searched for rustc's sign.
@@ -25,7 +25,7 @@ pub(crate) fn is_rust(arguments: &Map<String, Value>) -> bool {
 /// The folder in which the toolchain of a program keeps its texts for gdb and lldb.
 pub(crate) fn formatters(arguments: &Map<String, Value>, options: &DebuggerOptions) -> Option<PathBuf> {
     let program = program_of(&Configuration::of(arguments))?;
-    let rustc = which::which_in("rustc", options.search_path.as_ref(), "/").ok()?;
+    let rustc = program_on_path("rustc", options.search_path.as_deref())?;
     let rustc = rustup::behind(rustc, program.parent()?)?;
     let toolchain = rustc.parent()?.parent()?;
     Some(toolchain.join("lib/rustlib/etc")).filter(|folder| folder.join("lldb_lookup.py").is_file())

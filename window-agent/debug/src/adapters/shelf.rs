@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use crate::adapter::{Adapter, Dialect};
 use crate::adapters::debugpy;
-use crate::options::DebuggerOptions;
+use crate::options::{DebuggerOptions, program_on_path};
 use baton_agent_base::{process, programs};
+use parking_lot::Mutex;
 
 /// An adapter that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ fn resolve(command: &[String], adapter: &Adapter, options: &DebuggerOptions) -> 
         }
         parts.push(part);
     }
-    let program = which::which_in(parts.first()?, search_path, "/").ok()?;
+    let program = program_on_path(parts.first()?, search_path)?;
     let origin = if uses_installed { Origin::Installed } else { Origin::Machine };
     Some(Found { program, args: parts.drain(..).skip(1).map(OsString::from).collect(), origin })
 }
@@ -100,13 +100,13 @@ fn resolve(command: &[String], adapter: &Adapter, options: &DebuggerOptions) -> 
 /// The Java of `JAVA_HOME`, or of the search path.
 pub(crate) fn find_java(search_path: Option<&OsStr>) -> Option<PathBuf> {
     let home = std::env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));
-    home.filter(|path| path.is_file()).or_else(|| which::which_in("java", search_path, "/").ok())
+    home.filter(|path| path.is_file()).or_else(|| program_on_path("java", search_path))
 }
 
 /// What a program says its version is, when it says one. It is asked once.
 pub fn version_of(program: &Path, args: &[String]) -> Option<String> {
     static KNOWN: Mutex<BTreeMap<PathBuf, Option<String>>> = Mutex::new(BTreeMap::new());
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || KNOWN.lock();
     if let Some(version) = known().get(program) {
         return version.clone();
     }

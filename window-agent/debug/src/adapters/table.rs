@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -40,7 +40,7 @@ impl Table {
     pub fn load(shelf: &Shelf) -> Result<&'static Self, DebugError> {
         static LOADED: Mutex<BTreeMap<Option<String>, &'static Table>> = Mutex::new(BTreeMap::new());
         let text = shelf.config.as_deref().and_then(|path| std::fs::read_to_string(path).ok());
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = LOADED.lock();
         if let Some(table) = loaded.get(&text) {
             return Ok(table);
         }

@@ -1,7 +1,8 @@
 //! How an adapter's process ends, in words.
 
-use std::sync::Mutex;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::output::OutputLog;
 
@@ -26,6 +27,6 @@ pub(super) fn describe_end(
             _ => "ended".to_owned(),
         },
     };
-    let words = last_words.lock().map(|ring| ring.last_words(MAX_LAST_WORDS)).unwrap_or_default();
+    let words = last_words.lock().last_words(MAX_LAST_WORDS);
     if words.is_empty() { how } else { format!("{how}: {words}") }
 }

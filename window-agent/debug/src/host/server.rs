@@ -5,10 +5,11 @@ use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_link::peer::{self, is_trusted_peer};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -307,9 +308,7 @@ async fn read(
         };
         let text = String::from_utf8_lossy(&rest[..n_whole]).into_owned();
         rest.drain(..n_whole);
-        if let Ok(mut ring) = last_words.lock() {
-            ring.push(Category::Stderr, &text);
-        }
+        last_words.lock().push(Category::Stderr, &text);
         let _ = sender.send(text).await;
     }
 }

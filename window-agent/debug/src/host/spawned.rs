@@ -1,9 +1,10 @@
 //! Runs the adapter of a session and hands messages over. A simulation (`--cfg sim`) has one of its own.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_link::blocking;
+use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr};
 use tokio_util::sync::CancellationToken;
@@ -132,9 +133,7 @@ fn keep_last_words(mut stderr: ChildStderr) -> Arc<Mutex<OutputLog>> {
     tokio::spawn(async move {
         let mut buffer = [0; 4096];
         while let Ok(n @ 1..) = stderr.read(&mut buffer).await {
-            if let Ok(mut ring) = kept.lock() {
-                ring.push(Category::Stderr, &String::from_utf8_lossy(&buffer[..n]));
-            }
+            kept.lock().push(Category::Stderr, &String::from_utf8_lossy(&buffer[..n]));
         }
     });
     ring

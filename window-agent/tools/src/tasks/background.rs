@@ -1,7 +1,7 @@
 //! Tasks that go on while programs are debugged: each is started once, waited for until it says that it is ready, and
 //! ended with its window.
 
-use std::sync::{LazyLock, PoisonError};
+use std::sync::LazyLock;
 
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::process::OwnedProcess;
@@ -67,7 +67,7 @@ impl Tasks {
 
     /// The one that runs, or a new one.
     fn running(&self, step: &Step, ready: Option<Regex>) -> Result<(watch::Receiver<Told>, bool), Fault> {
-        let mut all = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.background.lock();
         all.retain(|known| known.told.borrow().ended.is_none() && known.told.has_changed().is_ok());
         if let Some(known) = all.iter().find(|known| known.step == *step) {
             return Ok((known.told.clone(), false));
@@ -88,7 +88,7 @@ impl Tasks {
 
     /// What a task in the background has printed; `None` when there is none.
     pub(super) fn printed(&self, step: &Step) -> Option<String> {
-        let all = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.background.lock();
         all.iter().find(|known| known.step == *step).map(|known| known.told.borrow().printed.text())
     }
 }

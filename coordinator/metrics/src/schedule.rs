@@ -7,12 +7,12 @@ const EVERY: Duration = Duration::from_secs(60);
 
 /// Where the figures go, and when next.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct Schedule {
     endpoint: String,
     next: Option<Instant>,
 }
 
-impl Pace {
+impl Schedule {
     /// Whether they are to be sent now: at once to another collector, so that whoever names one sees whether it works;
     /// never to nobody.
     pub(crate) fn is_due(&mut self, endpoint: &str, now: Instant) -> bool {
@@ -33,8 +33,8 @@ mod tests {
 
     #[test]
     fn each_collector_hears_at_once_and_then_once_a_minute() {
-        let (mut pace, start) = (Pace::default(), Instant::now());
-        let mut at = |seconds, endpoint| pace.is_due(endpoint, start + Duration::from_secs(seconds));
+        let (mut schedule, start) = (Schedule::default(), Instant::now());
+        let mut at = |seconds, endpoint| schedule.is_due(endpoint, start + Duration::from_secs(seconds));
         let due: Vec<u64> = (0..200).filter(|second| at(*second, "a")).collect();
         assert_eq!(due, [0, 60, 120, 180]);
         assert!(!at(300, ""), "nobody is there");
