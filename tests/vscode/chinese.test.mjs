@@ -51,7 +51,7 @@ test('the panel: every entry, and nothing in English', async () => {
     const labels = await rows.locator('.label-name').allInnerTexts();
     const entries = [
         'Stop', 'Restart', 'Hand over to another window...', 'Auto-start is on; turn it off', 'Change the port...',
-        "Copy a client's configuration...", 'Open in the browser', 'Show logs',
+        "Connect an AI client...", 'Open in the browser', 'Show logs',
     ];
     assert.deepEqual(labels.map((label) => label.trim()), entries.map((entry) => TEXTS[entry]));
     await window.page.keyboard.press('Escape');
@@ -74,7 +74,7 @@ test('the entries work: stop, start, hand over, auto-start', async () => {
 });
 
 test('a configuration is copied, and that is said in Chinese', async () => {
-    await window.choose(TEXTS["Copy a client's configuration..."]);
+    await window.choose(TEXTS["Connect an AI client..."]);
     await window.pick('Cursor', { begins: true });
     await window.pick(TEXTS.Recommended);
     const said = TEXTS['Copied the configuration for {0} to the clipboard. Paste it into {1}.'].replace('{0}', 'Cursor').split('{1}')[0];

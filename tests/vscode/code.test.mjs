@@ -185,6 +185,14 @@ test('completions, and a quick fix that is looked at before it is made', async (
     assert.match(onDisk('needs.ts'), /import { Basket } from ["']\.\/shop/);
 });
 
+test('an extension that VS Code has for a language, and that offers nothing, is told as one that may be starting', async () => {
+    fs.writeFileSync(path.join(folder, 'page.php'), '<?php echo 1;\n');
+    const outline = await client.ok('lcp_get_outline', { file_path: 'page.php' });
+    assert.deepEqual([outline.source, outline.data], ['text_search', []]);
+    assert.match(outline.note, /^This is a text search: the extensions that VS Code has for this language have not responded yet; try again/);
+    fs.rmSync(path.join(folder, 'page.php'));
+});
+
 test('a language that VS Code has nothing for is served by a server of our own, unsaved or not', async () => {
     const outline = await client.ok('lcp_get_outline', { file_path: 'tool.py' });
     assert.equal(outline.source, 'ty');

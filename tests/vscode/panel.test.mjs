@@ -58,7 +58,7 @@ test('the panel says who answers, and where, and has every entry', async () => {
     const panel = window.page.locator('.quick-input-widget');
     await panel.locator('.monaco-list-row').first().waitFor();
     const text = await panel.innerText();
-    const entries = ['Stop', 'Restart', 'Hand over', 'Auto-start is on', 'Change the port', 'Copy a client', 'Open in the browser', 'Show logs'];
+    const entries = ['Stop', 'Restart', 'Hand over', 'Auto-start is on', 'Change the port', 'Connect an AI client', 'Open in the browser', 'Show logs'];
     assert.equal(await panel.locator('input').first().getAttribute('placeholder'), 'This window answers AI clients.');
     for (const part of ['Baton: live', ...entries, `:${editor.batonPort}/mcp`]) {
         assert.ok(text.includes(part), `${part} in ${text}`);
@@ -176,7 +176,7 @@ test('every command is in the palette', async () => {
 
 for (const [label, id] of CLIENTS) {
     test(`the copied configuration of ${label} is what \`baton config\` prints`, async () => {
-        await window.choose('Copy a client');
+        await window.choose('Connect an AI client');
         await window.pick(label, { begins: true });
         await window.pick('Recommended');
         await expectCopied(id);
@@ -185,7 +185,7 @@ for (const [label, id] of CLIENTS) {
 
 test('the configuration is written for the user who asks for it', async () => {
     await window.command('Notifications: Clear All Notifications');
-    await window.choose('Copy a client');
+    await window.choose('Connect an AI client');
     await window.pick('Codex', { begins: true });
     await window.pick('Recommended');
     const item = (text) => window.page.locator('.notification-list-item', { hasText: text }).first();
@@ -205,22 +205,22 @@ test('the configuration is written for the user who asks for it', async () => {
 });
 
 test('what was copied last is copied by one pick', async () => {
-    await window.choose('Copy a client');
+    await window.choose('Connect an AI client');
     await window.pick('Zed', { begins: true });
     await window.pick('HTTP');
     await expectCopied('zed', '--http');
     await window.page.evaluate(() => globalThis.navigator.clipboard.writeText(''));
-    await window.choose('Copy a client');
+    await window.choose('Connect an AI client');
     await window.pick(/Zed.*HTTP, as last time/);
     await expectCopied('zed', '--http');
     await window.command('Notifications: Clear All Notifications');
 });
 
 test('a configuration by HTTP and one by stdio, with the keyboard', async () => {
-    await type('Copy a client', 'Cursor', 'HTTP');
+    await type('Connect an AI client', 'Cursor', 'HTTP');
     await expectCopied('cursor', '--http');
     assert.match(await window.clipboard(), new RegExp(`127.0.0.1:${editor.batonPort}/mcp`));
-    await type('Copy a client', 'Roo Code', 'stdio');
+    await type('Connect an AI client', 'Roo Code', 'stdio');
     await expectCopied('roo', '--stdio');
     assert.ok(!(await window.clipboard()).includes(editor.baton('token')));
 });
@@ -269,7 +269,7 @@ test('the port is changed with two windows open, and a configuration is offered'
     await toast.waitFor();
     await expectStatus('live', 'standby');
     assert.equal(editor.status().windows.length, 2);
-    await toast.getByText('Copy a client', { exact: false }).first().click();
+    await toast.getByText('Connect an AI client', { exact: false }).first().click();
     await window.pick('Codex', { begins: true });
     await window.pick('HTTP');
     await expectCopied('codex', '--http');

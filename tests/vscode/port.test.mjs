@@ -48,7 +48,7 @@ test('a port written into the settings by hand is carried out, and a configurati
     const toast = window.page.locator('.notification-toast', { hasText: `Baton is now at ${url}.` }).first();
     await toast.waitFor({ timeout: SOON_MS });
     await window.waitForStatus('live', SOON_MS);
-    await toast.getByText('Copy a client', { exact: false }).first().click();
+    await toast.getByText('Connect an AI client', { exact: false }).first().click();
     await window.pick('Codex', { begins: true });
     await window.pick('HTTP');
     await until('it is in the clipboard', async () => (await window.clipboard()).includes(url), SOON_MS);

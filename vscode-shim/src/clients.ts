@@ -37,7 +37,7 @@ export class ClientConfigs {
 
     /** After a change of the port: clients have stored the old URL. */
     async offerNewUrl(url: string): Promise<void> {
-        const copy = vscode.l10n.t('Copy a client\'s configuration...');
+        const copy = vscode.l10n.t('Connect an AI client...');
         const message = vscode.l10n.t('Baton is now at {0}. Update your clients with the new URL.', url);
         if ((await vscode.window.showInformationMessage(message, copy)) === copy) {
             await this.copy();

@@ -188,7 +188,7 @@ export class Panel {
                 ? entry('check', vscode.l10n.t('Auto-start is on; turn it off'), 'toggleAutoStart')
                 : entry('circle-slash', vscode.l10n.t('Auto-start is off; turn it on'), 'toggleAutoStart'),
             entry('plug', vscode.l10n.t('Change the port...'), 'changePort', standing?.url ?? undefined),
-            entry('copy', vscode.l10n.t('Copy a client\'s configuration...'), 'copyClientConfig'),
+            entry('copy', vscode.l10n.t('Connect an AI client...'), 'copyClientConfig'),
             entry('browser', vscode.l10n.t('Open in the browser'), 'openPage', vscode.l10n.t('all windows, and every call')),
             entry('output', vscode.l10n.t('Show logs'), 'showLogs'),
         );

@@ -79,7 +79,7 @@ function tooltip(agent: Agent): vscode.MarkdownString {
     if (url) {
         // As code, so that it is no link: where it leads to, a browser sees nothing.
         text.isTrusted = { enabledCommands: [COPY] };
-        text.appendMarkdown(`\n\n\`${url}\`\n\n[${vscode.l10n.t('Copy a client\'s configuration...')}](command:${COPY})`);
+        text.appendMarkdown(`\n\n\`${url}\`\n\n[${vscode.l10n.t('Connect an AI client...')}](command:${COPY})`);
     }
     return text;
 }

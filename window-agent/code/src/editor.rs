@@ -85,7 +85,7 @@ impl CodeEditor {
                 tracing::debug!(%error, path = %snapshot.path.display(), "is not opened by VS Code");
                 return View::default();
             }
-            Err(_) => return View { is_stale: true, ..View::default() },
+            Err(_) => return View { is_stale: true, is_awaited: true, ..View::default() },
         };
         let is_served = self.is_served(snapshot, &opened, deadline).await;
         let unsaved = opened.unsaved.into_iter().map(|text| {
@@ -96,6 +96,7 @@ impl CodeEditor {
         View {
             unsaved: Unsaved(unsaved.collect()),
             is_served,
+            is_awaited: !is_served && opened.n_extensions > 0,
             is_stale: !opened.is_current,
             in_tab: opened.in_tab,
         }

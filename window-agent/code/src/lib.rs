@@ -86,6 +86,9 @@ const INDEX_GRACE: Duration = Duration::from_millis(700);
 const UNTRUSTED: &str =
     "the user has not trusted this folder, so no language server runs in it; ask them to trust it in VS Code";
 
+/// In a window of VS Code, whose extensions may be starting, or have nothing for this kind of question.
+const AWAITED: &str = "the extensions that VS Code has for this language have not responded yet";
+
 /// A handle on the code engine of a window; clones share it. It costs nothing until it is first asked.
 #[derive(Clone, Debug)]
 pub struct CodeIndex {
@@ -246,14 +249,16 @@ impl CodeIndex {
         }
         match self.table().choose(&self.inner.places, &subject.snapshot.path, &subject.folder) {
             Ok(choice) => Ok(self.server(choice)),
-            Err(no_server) => Err(self.why_none(&subject.snapshot.path, &no_server)),
+            Err(no_server) => Err(self.why_none(subject, &no_server)),
         }
     }
 
-    fn why_none(&self, path: &Path, no_server: &NoServer) -> String {
+    fn why_none(&self, subject: &Subject, no_server: &NoServer) -> String {
         let why = match no_server {
+            NoServer::Unknown if subject.view.is_awaited => format!("{AWAITED}; try again in a moment"),
             NoServer::Unknown => {
-                let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
+                let extension = subject.snapshot.path.extension();
+                let extension = extension.map(|extension| format!(".{}", extension.to_string_lossy()));
                 format!("no language server is known for {} files", extension.unwrap_or_default())
             }
             NoServer::NotInstalled(names) => {
@@ -263,6 +268,9 @@ impl CodeIndex {
                         "{}, which the setting `programs` has for the language server {name}, cannot be run",
                         path.display()
                     ),
+                    None if subject.view.is_awaited => {
+                        format!("{AWAITED}; try again in a moment, or run `baton servers install {name}`")
+                    }
                     None => format!(
                         "no language server for it is installed; `baton servers install {name}` would"
                     ),

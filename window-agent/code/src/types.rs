@@ -67,6 +67,8 @@ pub struct View {
     pub unsaved: Unsaved,
     /// Whether VS Code answers for the file; otherwise language servers of our own do.
     pub is_served: bool,
+    /// Whether VS Code has extensions for the file's language of which none answers, or none yet.
+    pub is_awaited: bool,
     /// Whether VS Code has not read yet what the disk holds.
     pub is_stale: bool,
     /// Whether a tab shows it.

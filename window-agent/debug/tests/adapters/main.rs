@@ -9,6 +9,7 @@
 )]
 
 mod attach;
+mod expressions;
 mod faults;
 mod features;
 mod generated;

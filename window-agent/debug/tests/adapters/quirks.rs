@@ -18,7 +18,7 @@ use crate::faults::go_on;
 use crate::languages::workspace_root;
 use crate::programs::{BOUND, PATIENCE, Program, debugger, processes_with, until_gone, wait_for};
 
-fn at(path: &Path, line: u32) -> SetBreakpoint {
+pub(crate) fn at(path: &Path, line: u32) -> SetBreakpoint {
     SetBreakpoint { path: path.to_owned(), line, ..SetBreakpoint::default() }
 }
 
@@ -33,7 +33,7 @@ pub(crate) async fn start_to_stop(debugger: &Debugger, program: &Program, adapte
 }
 
 /// Everything that was printed.
-async fn printed(debugger: &Debugger, session: &SessionId) -> String {
+pub(crate) async fn printed(debugger: &Debugger, session: &SessionId) -> String {
     let all = OutputWish {
         session: Some(session.clone()),
         since: Some(0),
@@ -562,7 +562,7 @@ fn every_difference_in_the_document_has_its_tests() {
         }
         assert_eq!(cells[0], (n + 1).to_string(), "rows are numbered");
     }
-    assert_eq!(rows.len(), 41, "32 differences and 9 hard cases");
+    assert_eq!(rows.len(), 42, "33 differences and 9 hard cases");
 }
 
 fn read_sources(folder: &Path, text: &mut String) {

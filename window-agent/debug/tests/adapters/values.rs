@@ -140,7 +140,7 @@ async fn an_object_of_python_is_its_parts() {
     assert_eq!(names(&stop), ["shop"], "no groups of names that are not the program's");
 }
 
-fn java(text: &str, here: &str) -> Program {
+pub(crate) fn java(text: &str, here: &str) -> Program {
     let program = Program::new("Program.java", text, here);
     let mut build = Command::new("javac");
     build.args(["-g", "-d"]).arg(program.source.with_file_name("out")).arg(&program.source);

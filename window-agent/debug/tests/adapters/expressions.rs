@@ -1,0 +1,325 @@
+//! Expressions of Java are worked out as Java does: each is compiled into the program, which prints its own value.
+//! And where breakpoints stop that are in classes in classes.
+
+use baton_agent_debug::Debugger;
+use baton_agent_debug::adapters::wish::{Launch, Wish};
+use baton_agent_debug::types::{Evaluate, Resume, SetBreakpoint, StopEvent, Waited};
+
+use crate::programs::{PATIENCE, Program, debugger, wait_for};
+use crate::quirks::{at, printed, start_to_stop};
+use crate::values::java;
+
+const EXPRESSIONS: &[&str] = &[
+    // What is not chosen is not worked out.
+    "none != null && none.isEmpty()",
+    "none == null || none.isEmpty()",
+    "none == null ? \"nobody\" : none.trim()",
+    "count > 3 ? count > 5 ? \"large\" : \"middle\" : fails()",
+    "names != null && names.size() == 2 && !names.get(0).startsWith(\"x\")",
+    "!(count > 2 && count < 5) || fails() > 0",
+    // Numbers.
+    "2 + 3 * 4 - 10 / 4 % 2",
+    "(2 + 3) * 4",
+    "10 - 3 - 2",
+    "-7 / 2",
+    "-7 % 3",
+    "-7 >> 1",
+    "-7 >>> 28",
+    "count << 33",
+    "(long) count << 40",
+    "~count & 0xFF",
+    "count | 8 ^ 1",
+    "0b101 + 017 + 1_000",
+    "2147483647 + 1",
+    "-2147483648",
+    "-9223372036854775808L",
+    "0xFFFFFFFF",
+    "1 / 2.0",
+    "1.0f / 3",
+    "0.1 + 0.2",
+    "1e3 + .5 + 2. + 5d",
+    "(int) 3.99 + (int) -3.99",
+    "(byte) 300",
+    "(short) 70000 + (char) 98",
+    "(double) count / 4",
+    "1 / 0.0 > 1e300",
+    "Double.NaN == Double.NaN",
+    "0.0 == -0.0",
+    // Letters and texts.
+    "letter == 97",
+    "letter + 1",
+    "(char) (letter + 1)",
+    "letter + \"!\"",
+    "letter >= 'a' && letter <= 'z'",
+    "'\\n' + 0",
+    "'\\u0041' + \"\\101\\t\\\\\"",
+    "2 + 3 + \"x\" + 2 + 3",
+    "null + \"x\"",
+    "\"\" + 1.0f + 2.5 + 'c' + true + null",
+    "\"item: \" + item",
+    "\"abc\".substring(1).length()",
+    "\"a,b\".split(\",\")[1]",
+    "name == \"shop\"",
+    "name.equals(\"shop\")",
+    "new_name == \"shop\"",
+    // Boxes.
+    "numbers.contains(3)",
+    "numbers.indexOf(2) + numbers.get(0)",
+    "numbers.get(0) == 1",
+    "prices.get(2)",
+    "prices.getOrDefault(9, \"no\")",
+    "prices.containsKey(count)",
+    "Integer.valueOf(1000) == Integer.valueOf(1000)",
+    "Integer.valueOf(1000).equals(1000)",
+    "is_open ? 1 : 2",
+    "(int) boxed + 1",
+    "boxed * 2 == 10",
+    "(Object) count instanceof Integer",
+    // Methods of one name.
+    "item.kind(1)",
+    "item.kind(1L)",
+    "item.kind(letter)",
+    "item.kind(\"x\")",
+    "item.kind(1.5)",
+    "item.kind(1, 2, 3)",
+    "item.kind()",
+    "item.join(\"more: \", 1, null, \"x\")",
+    "item.join(\"more: \")",
+    "item.sides() + item.price",
+    "Math.max(count, 10)",
+    "Math.max(1, 2.5)",
+    "Math.abs(-count)",
+    "String.valueOf(count) + String.valueOf(letter) + String.valueOf(true)",
+    "String.join(\"-\", names)",
+    "String.format(\"%d %s %.1f\", count, letter, 2.0)",
+    "Objects.equals(none, null)",
+    "Integer.parseInt(\"12\") % 5",
+    // Names.
+    "sold + own + this.own + Program.this.sold",
+    "twice(count) + Program.LIMIT - LIMIT",
+    "Integer.MAX_VALUE + 1",
+    "Long.MAX_VALUE",
+    "Color.RED",
+    "Color.valueOf(\"GREEN\").ordinal()",
+    "Program.Color.RED.name().toLowerCase()",
+    "java.util.Objects.hash(1, 2)",
+    "Shape.SIDES + Shape.of(3)",
+    "Item.made",
+    "((Item) shape).price",
+    "((List<String>) names).size()",
+    "shape instanceof Item && shape instanceof Shape",
+    "names instanceof java.util.Collection",
+    "shape instanceof Program.Item",
+    "grid[1][0] + grid.length + ints[ints.length - 1]",
+    "grid[numbers.get(0)][0]",
+    "names.toArray().length",
+    "true ^ false & true | false",
+    "count > 2 == true",
+];
+
+/// What is said when it cannot be done.
+const ERRORS: &[(&str, &str)] = &[
+    ("nothing", "cannot find `nothing`: no variable here, and no class that is loaded, has this name"),
+    ("item.nothing", "Program$Item has no field `nothing`"),
+    ("item.nothing()", "Program$Item has no method `nothing`"),
+    ("none.length()", "`length()` of null"),
+    ("item.join(1)", "no method `join` of Program$Item takes (int)"),
+    ("item.fail()", "fail() threw java.lang.IllegalStateException: no"),
+    ("count / 0", "division by zero"),
+    ("count ? 1 : 2", "expected true or false, found a value of type int"),
+    ("count = 3", "an expression cannot assign"),
+    ("count +", "unexpected `the end`"),
+    ("(count", "expected `)`, found `the end`"),
+    ("(Item) names", "a java.util.ArrayList cannot be cast to Item"),
+    ("ints[3]", "index 3 is out of bounds: the array has 3"),
+    ("new Item()", "`new` is not supported in an expression"),
+];
+
+fn program() -> Program {
+    let said: String = EXPRESSIONS
+        .iter()
+        .enumerate()
+        .map(|(n, expression)| format!("      say({n}, {expression});\n"))
+        .collect();
+    let text = format!(
+        r#"import java.util.*;
+public class Program {{
+  static final int LIMIT = Integer.parseInt("7");
+  enum Color {{ RED, GREEN }}
+  interface Shape {{
+    int SIDES = Integer.parseInt("4");
+    default int sides() {{ return SIDES; }}
+    static int of(int n) {{ return 2 * n; }}
+  }}
+  static class Item implements Shape {{
+    static int made;
+    final int price = 5;
+    Item() {{ made++; }}
+    String kind(Object one) {{ return "object"; }}
+    String kind(String one) {{ return "text"; }}
+    String kind(long one) {{ return "long"; }}
+    String kind(int... all) {{ return all.length + " ints"; }}
+    String join(String first, Object... more) {{ return first + more.length; }}
+    String fail() {{ throw new IllegalStateException("no"); }}
+    public String toString() {{ return "Item of " + price; }}
+  }}
+  int sold = 3;
+  int twice(int n) {{ return 2 * n; }}
+  static int thrice(int n) {{
+    return 3 * n; // called by expressions alone
+  }}
+  static int fails() {{ throw new IllegalStateException("worked out"); }}
+  static void say(int n, Object value) {{ System.out.println(n + " " + value); }}
+  class Inner {{
+    int own = 4;
+    void run(int count, char letter, List<String> names, List<Integer> numbers) {{
+      String none = null;
+      String name = "shop";
+      String new_name = new String("shop");
+      Integer boxed = 5;
+      Boolean is_open = false;
+      Item item = new Item();
+      Shape shape = item;
+      int[] ints = {{1, 2, 3}};
+      int[][] grid = {{{{1}}, {{2, 3}}}};
+      Map<Integer, String> prices = new HashMap<>(Map.of(2, "two"));
+      int sides = Shape.SIDES + Color.values().length; // here
+{said}      for (int n = 0; n < 5; n++) {{
+        sold += n; // by a condition
+      }}
+    }}
+  }}
+  public static void main(String[] args) {{
+    new Program().new Inner().run(6, 'a', new ArrayList<>(List.of("a", "b")), List.of(1, 2, 3));
+    System.out.println("the end"); // by one that fails
+  }}
+}}
+"#
+    );
+    java(&text, "int sides = Shape.SIDES + Color.values().length; // here")
+}
+
+async fn evaluate(debugger: &Debugger, stop: &StopEvent, expression: &str) -> String {
+    let frame_id = stop.call_stack[0].frame_id;
+    let wish = Evaluate { expression: expression.to_owned(), frame_id, context: None };
+    match debugger.evaluate(wish).await {
+        Ok(value) => value.result,
+        Err(error) => error.to_string(),
+    }
+}
+
+async fn resume(debugger: &Debugger, stop: &StopEvent, how: Resume) -> Waited {
+    debugger.resume(Some(&stop.session), stop.thread_id, how, wait_for(PATIENCE)).await.unwrap()
+}
+
+#[tokio::test]
+async fn expressions_of_java_are_what_java_says() {
+    let program = program();
+    let line = |mark: &str| {
+        let text = std::fs::read_to_string(&program.source).unwrap();
+        u32::try_from(text.lines().position(|line| line.ends_with(mark)).unwrap()).unwrap() + 1
+    };
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, "java").await;
+    let Waited::Stopped(stop) = resume(&debugger, &stop, Resume::StepOver).await else { panic!("it steps") };
+    let mut told = Vec::new();
+    for expression in EXPRESSIONS {
+        told.push(evaluate(&debugger, &stop, expression).await.replace('"', ""));
+    }
+    for (expression, why) in ERRORS {
+        let told = evaluate(&debugger, &stop, expression).await;
+        assert!(told.contains(why), "{expression}: {told}");
+    }
+
+    // A method that an expression calls does not stop, whatever stands in it.
+    let when = |mark: &str, condition: &str| SetBreakpoint {
+        condition: Some(condition.to_owned()),
+        ..at(&program.source, line(mark))
+    };
+    debugger.set_breakpoint(at(&program.source, line("// called by expressions alone"))).await.unwrap();
+    debugger
+        .set_breakpoint(when("// by a condition", "thrice(n) == 9 && names.contains(\"b\")"))
+        .await
+        .unwrap();
+    debugger.set_breakpoint(when("// by one that fails", "nobody > 1")).await.unwrap();
+    assert_eq!(evaluate(&debugger, &stop, "thrice(count)").await, "18");
+    let Waited::Stopped(stop) = resume(&debugger, &stop, Resume::Continue).await else {
+        panic!("its condition holds")
+    };
+    assert_eq!(
+        (stop.line, evaluate(&debugger, &stop, "n").await.as_str()),
+        (Some(line("// by a condition").into()), "3")
+    );
+    let Waited::Stopped(stop) = resume(&debugger, &stop, Resume::Continue).await else {
+        panic!("it stops when it cannot know")
+    };
+    assert_eq!(stop.line, Some(line("// by one that fails").into()));
+    let Waited::Completed(ended) = resume(&debugger, &stop, Resume::Continue).await else {
+        panic!("nothing more is there")
+    };
+
+    let said = printed(&debugger, &ended.session).await;
+    assert!(said.contains("the condition `nobody > 1` failed: cannot find `nobody`"), "{said}");
+    let mut wrong = Vec::new();
+    for (n, (expression, told)) in EXPRESSIONS.iter().zip(&told).enumerate() {
+        let truth = said.lines().find_map(|line| line.strip_prefix(&format!("{n} "))).unwrap_or_default();
+        if told != truth {
+            wrong.push(format!("{expression} is {truth}, and {told} is told"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A class that is loaded, or comes, is told to the adapter more than once; classes in classes are others than that of
+/// the file.
+#[tokio::test]
+async fn a_breakpoint_of_java_stops_once_in_whichever_class_it_is() {
+    const TEXT: &str = "package shop;
+public class Program {
+  static class Inner {
+    static void run() {
+      System.out.println(\"inner\"); // here
+    }
+  }
+  public static void main(String[] args) {
+    Inner.run();
+    Other.run();
+    Inner.run();
+    System.out.println(\"end\");
+  }
+}
+class Other {
+  static void run() {
+    System.out.println(\"other\");
+  }
+}
+";
+    let mut program = java(TEXT, "System.out.println(\"inner\"); // here");
+    let in_package = program.source.with_file_name("shop").join("Program.java");
+    std::fs::create_dir(in_package.parent().unwrap()).unwrap();
+    std::fs::rename(&program.source, &in_package).unwrap();
+    (program.path, program.source) = (in_package.clone(), in_package);
+    for stop_on_entry in [false, true] {
+        let debugger = debugger(&program);
+        debugger.set_breakpoint(at(&program.source, 5)).await.unwrap();
+        let launch = Launch {
+            adapter: Some("java".to_owned()),
+            program: program.path.clone(),
+            stop_on_entry,
+            ..Launch::default()
+        };
+        let start = debugger.configure(&Wish::Launch(launch)).await.unwrap();
+        let mut waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+        let mut lines = Vec::new();
+        while let Waited::Stopped(stop) = &waited {
+            lines.extend(stop.line);
+            // One class is not there yet, the other is.
+            let more = if stop.line == Some(5) { 17 } else { 12 };
+            debugger.set_breakpoint(at(&program.source, more)).await.unwrap();
+            waited = resume(&debugger, stop, Resume::Continue).await;
+        }
+        assert!(matches!(waited, Waited::Completed(_)), "{waited:?}");
+        let at_entry: &[i64] = if stop_on_entry { &[9] } else { &[] };
+        assert_eq!(lines, [at_entry, &[5, 17, 5, 12]].concat());
+    }
+}
