@@ -121,7 +121,7 @@ fn section(rates: &[Vec<f64>]) -> Section {
         notes: vec![
             format!("16 clients, medians of {ROUNDS} interleaved rounds; the ratio is taken within a round."),
             "Clients, coordinator, window and whoever watches share the machine's processors.".to_owned(),
-            "A record takes at most 1,000 calls of a second.".to_owned(),
+            "A record takes at most 250 calls of a second.".to_owned(),
             format!("Asked for: at most {:.0} % of the calls of a second.", MAX_LOSS * 100.0),
         ],
         columns: vec!["who watches", "calls/s", "ratio", ""],

@@ -42,7 +42,7 @@ const QUEUE: usize = 8_192;
 /// The same in bytes.
 const QUEUE_BYTES: usize = 32 * 1024 * 1024;
 /// Most calls of a second: a client that calls in a loop would otherwise pay for it, and fill the record with that alone.
-pub(crate) const MAX_PER_SECOND: u32 = 1_000;
+pub(crate) const MAX_PER_SECOND: u32 = 250;
 /// Longest name of a record.
 const MAX_NAME: usize = 64;
 

@@ -95,7 +95,7 @@ async fn stop() -> Done {
     }
     if recorded.n_left_out > 0 {
         output::warning(format!(
-            "{} were left out: more came than 1,000 in a second, or than could be written",
+            "{} were left out: more came than 250 in a second, or than could be written",
             calls(recorded.n_left_out)
         ));
     }
