@@ -166,8 +166,11 @@ public class Program {{
   int sold = 3;
   int twice(int n) {{ return 2 * n; }}
   static int thrice(int n) {{
+    Late.calls++;
     return 3 * n; // called by expressions alone
   }}
+  /** Is loaded by a condition. */
+  static class Late {{ static int calls; }}
   static int fails() {{ throw new IllegalStateException("worked out"); }}
   static void say(int n, Object value) {{ System.out.println(n + " " + value); }}
   class Inner {{
@@ -242,7 +245,6 @@ async fn expressions_of_java_are_what_java_says() {
         .await
         .unwrap();
     debugger.set_breakpoint(when("// by one that fails", "nobody > 1")).await.unwrap();
-    assert_eq!(evaluate(&debugger, &stop, "thrice(count)").await, "18");
     let Waited::Stopped(stop) = resume(&debugger, &stop, Resume::Continue).await else {
         panic!("its condition holds")
     };
@@ -254,6 +256,7 @@ async fn expressions_of_java_are_what_java_says() {
         panic!("it stops when it cannot know")
     };
     assert_eq!(stop.line, Some(line("// by one that fails").into()));
+    assert_eq!(evaluate(&debugger, &stop, "thrice(6)").await, "18");
     let Waited::Completed(ended) = resume(&debugger, &stop, Resume::Continue).await else {
         panic!("nothing more is there")
     };

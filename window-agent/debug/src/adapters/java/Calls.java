@@ -180,6 +180,7 @@ final class Calls {
     /** While this is open no breakpoint stops what is called: whoever waits for the value would wait for ever. */
     private static final class Quiet implements AutoCloseable {
         private final List<EventRequest> paused = new ArrayList<>();
+        private final List<EventRequest> loose = new ArrayList<>();
 
         Quiet(VirtualMachine vm) {
             EventRequestManager manager = vm.eventRequestManager();
@@ -191,10 +192,28 @@ final class Calls {
                 request.disable();
                 paused.add(request);
             }
+            // A condition is worked out by the thread that would hear of a class that comes, and let it go on.
+            if (!Thread.currentThread().getName().equals("jdi-event-loop")) return;
+            for (EventRequest request : new ArrayList<>(manager.classPrepareRequests())) {
+                if (request.isEnabled() && change(request, EventRequest.SUSPEND_NONE)) loose.add(request);
+            }
+        }
+
+        private static boolean change(EventRequest request, int policy) {
+            try {
+                request.disable();
+                request.setSuspendPolicy(policy);
+                request.enable();
+                return true;
+            } catch (InvalidRequestStateException e) {
+                // It was removed in the meantime.
+                return false;
+            }
         }
 
         @Override
         public void close() {
+            loose.forEach(request -> change(request, EventRequest.SUSPEND_ALL));
             for (EventRequest request : paused) {
                 try {
                     request.enable();
