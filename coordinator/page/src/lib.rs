@@ -15,8 +15,10 @@
 //! | `overview` | all that there is to see, at one moment |
 //! | `events` | the stream of an open page |
 //! | `logs` | lines of the log |
+//! | `assets` | the document, its style and its script |
 //! | [`streams`] | the events of streams to clients |
 
+mod assets;
 mod events;
 pub mod holdings;
 pub mod journal;
@@ -46,25 +48,15 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use assets::HTML;
 use events::Stream;
 use holdings::Holdings;
 use journal::Journal;
 use story::Story;
 use streams::Streams;
 
-const HTML: &str = "text/html; charset=utf-8";
 /// Calls that one answer of older ones has.
 const OLDER: usize = 100;
-
-/// What the page consists of.
-const ASSETS: [(&str, &str, &str); 4] = [
-    ("/", HTML, include_str!("../assets/page.html")),
-    ("/page.css", "text/css; charset=utf-8", include_str!("../assets/page.css")),
-    ("/page.js", "text/javascript; charset=utf-8", include_str!("../assets/page.js")),
-    ("/icon.svg", "image/svg+xml", include_str!("../assets/icon.svg")),
-];
-/// In the document: what it shows with each request that changes something.
-const FORM: &str = "BATON_FORM";
 
 /// The page of one coordinator; cheap to clone.
 #[derive(Clone, Debug)]
@@ -187,13 +179,10 @@ impl Page {
                 let form = cookies.find_map(|cookie| self.0.passes.form(cookie, epoch, Instant::now()));
                 // It has expired since the guard looked.
                 let Some(form) = form else { return respond::closed() };
-                let (_, kind, text) = ASSETS[0];
-                respond::document(StatusCode::OK, kind, text.replace(FORM, form.expose()))
+                assets::document(form.expose())
             }
-            _ => match ASSETS.iter().find(|(name, ..)| *name == path) {
-                Some((_, kind, text)) => respond::document(StatusCode::OK, kind, *text),
-                None => respond::plain(StatusCode::NOT_FOUND, "not found\n"),
-            },
+            _ => assets::asset(path, &parts.headers)
+                .unwrap_or_else(|| respond::plain(StatusCode::NOT_FOUND, "not found\n")),
         }
     }
 
