@@ -12,7 +12,7 @@ use std::time::Duration;
 use baton_proto::percent;
 use baton_tests::client::{Client, ClientKind};
 use baton_tests::place;
-use baton_tests::process::{await_some, kill9, rss_kib};
+use baton_tests::process::{await_some, is_alive, kill9, rss_kib};
 use baton_tests::raw::{Answer, Request};
 use baton_tests::world::World;
 use serde_json::{Value, json};
@@ -173,6 +173,29 @@ fn a_prometheus_reads_what_clients_did_and_promtool_has_nothing_to_say() {
     let checked = promtool.wait_with_output().expect("promtool ends");
     let said = String::from_utf8_lossy(&checked.stdout) + String::from_utf8_lossy(&checked.stderr);
     assert!(checked.status.success() && said.is_empty(), "{said}\n{}", answer.body);
+}
+
+#[test]
+fn a_collector_that_hangs_keeps_no_coordinator_from_its_end() {
+    let mut world = World::new();
+    world.window("shop");
+    world.await_live("shop");
+    let hung = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = hung.local_addr().expect("it is bound").port();
+    world.baton_ok(&["settings", "otlp_endpoint", &format!("http://127.0.0.1:{port}")]);
+    let request = || {
+        let (mut stream, _) = hung.accept().expect("figures come");
+        let mut line = [0; 20];
+        stream.read_exact(&mut line).expect("a first line");
+        assert_eq!(&line, b"POST /v1/metrics HTT");
+        stream
+    };
+    let first = request();
+    let pid = world.coordinator_pid();
+    let down = world.baton_ok(&["down"]);
+    assert!(!is_alive(pid), "{down}");
+    // It was tried, and neither request was ever answered.
+    drop((first, request()));
 }
 
 /// Takes what a collector is sent, and answers with a status.
