@@ -22,6 +22,7 @@ stage(
     () => client.reset(),
 );
 
+const running = () => editor.status().windows[0].debug_sessions;
 const dialogs = () => window.page.locator('.monaco-dialog-box').count();
 const glyphs = () => window.page.locator('.codicon-debug-breakpoint');
 const conditional = () => window.page.locator('.codicon-debug-breakpoint-conditional');
@@ -226,11 +227,42 @@ test('a compound: both parts run, and each stop names its session', async () => 
     await client.clear();
 });
 
+test('a compound starts as a whole or not at all, its tasks first, and ends as a whole when somebody ends a part', async () => {
+    const refusals = [['one is not built', /The task "fails" failed with exit code 3/], ['one is unheard', /debugs the type unheard-of/], ['one is not there', /gone/]];
+    for (const [configuration_name, expected] of refusals) {
+        const refused = await client.call('start_debugging', { configuration_name, timeout: 30 });
+        assert.match(refused.message, expected, JSON.stringify(refused));
+        assert.deepEqual([await dialogs(), running()], [0, []], configuration_name);
+    }
+    const file = path.join(folder, 'built.txt');
+    fs.rmSync(file, { force: true });
+    await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 12, condition: 'item === "cheese"' });
+    const start = async () => {
+        const stop = await client.call('start_debugging', { configuration_name: 'all' });
+        assert.equal(stop.status, 'stopped', JSON.stringify(stop));
+        // js-debug's are two sessions each.
+        await until('all parts run', () => running().length === 5);
+        return stop.stop_event_data;
+    };
+    const { session_id, thread_id } = await start();
+    assert.equal(fs.readFileSync(file, 'utf8'), 'built\n', 'the task that the compound and a part name is run once');
+    const ended = await client.call('continue_debugging', { session_id, thread_id });
+    assert.equal(ended.status, 'completed', JSON.stringify(ended));
+    await until('one has ended by itself, and no other with it', () => running().length === 3);
+    fs.writeFileSync(path.join(folder, 'go'), '');
+    await until('none is left', () => running().length === 0);
+    const { output } = await client.call('debug', { action: 'output' });
+    assert.match(output, /went/);
+    fs.rmSync(path.join(folder, 'go'));
+    await client.call('stop_debugging', { session_id: (await start()).session_id });
+    await until('all have ended', () => running().length === 0);
+    await client.clear();
+});
+
 test('two clients run the same program: each moves its own, and every answer names its session', async () => {
     const other = await connect(editor, 'python');
     const lines = new Map([[client, 6], [other, 12]]);
     const stops = new Map();
-    const running = () => editor.status().windows[0].debug_sessions;
     try {
         for (const [one, line] of lines) {
             await one.call('set_breakpoint', { file_path: 'orders.js', line_number: line });

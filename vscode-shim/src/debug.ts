@@ -31,7 +31,7 @@ import {
     StartInEditor,
     StopInEditor,
 } from './protocol';
-import { runTaskOf, unlessTaskFails } from './tasks';
+import { leftToVscode, unlessTaskFails } from './tasks';
 
 /** Names the start a session came of; VS Code hands unknown fields of a configuration on. */
 const START_FIELD = '__batonStart';
@@ -40,7 +40,8 @@ const START_FIELD = '__batonStart';
 const EVENTS = new Set(['process', 'stopped', 'continued', 'thread', 'output', 'exited', 'terminated', 'breakpoint', 'capabilities']);
 const BREAKPOINTS = ['setBreakpoints', 'setFunctionBreakpoints'];
 const RESPONSES = new Set(['initialize', 'launch', 'attach', ...BREAKPOINTS]);
-const REQUESTS = new Set(['setExceptionBreakpoints', 'configurationDone', 'disconnect', 'terminate', ...BREAKPOINTS, ...RESUMES]);
+const ENDS = new Set(['disconnect', 'terminate']);
+const REQUESTS = new Set(['setExceptionBreakpoints', 'configurationDone', ...ENDS, ...BREAKPOINTS, ...RESUMES]);
 
 /** Requests in which VS Code makes an address of the source's path, and in a remote window a wrong one. */
 const WITH_SOURCE = new Set(['gotoTargets', 'breakpointLocations', 'source']);
@@ -52,11 +53,26 @@ interface ExceptionArguments {
 }
 interface Compound {
     name: string;
-    configurations: (string | { name: string })[];
+    configurations: (string | { name: string; folder?: string })[];
+    preLaunchTask?: unknown;
+    stopAll?: boolean;
 }
-type Found =
-    | { kind: 'configuration'; folder: vscode.WorkspaceFolder | undefined; configuration: Configuration }
-    | { kind: 'compound'; folder: vscode.WorkspaceFolder | undefined; compound: Compound };
+/** The sections of a launch.json. */
+interface Launch {
+    configurations: Configuration;
+    compounds: Compound;
+}
+type Folder = vscode.WorkspaceFolder | undefined;
+interface Part {
+    folder: Folder;
+    configuration: Configuration;
+}
+/** What a name stands for: one configuration, or the parts of a compound. */
+interface Found {
+    folder: Folder;
+    parts: Part[];
+    compound?: Compound;
+}
 
 /** A session of the editor, whoever started it. */
 interface Known {
@@ -66,6 +82,8 @@ interface Known {
     /** What an agent that comes later has to hear: what the adapter can, and where the program stands. */
     capabilities?: DapMessage;
     stopped?: DapMessage | undefined;
+    /** It has ended by itself. */
+    isOver?: boolean;
     /** VS Code has told the adapter which exceptions stop it; from now on it is the user who chooses. */
     hasExceptions?: boolean;
 }
@@ -73,8 +91,8 @@ interface Known {
 export class EditorDebugger implements vscode.Disposable {
     private connection: MessageConnection | undefined;
     private readonly sessions = new Map<string, Known>();
-    /** Compounds under way: their sessions carry no mark of ours and are known by name. */
-    private readonly compounds = new Map<string, Set<string>>();
+    /** Starts whose sessions all end when somebody ends one of them (`stopAll`). */
+    private readonly together = new Set<string>();
     /** What a client chose. */
     private exceptions: EditorExceptions = {};
     private readonly subscriptions: vscode.Disposable[];
@@ -142,9 +160,8 @@ export class EditorDebugger implements vscode.Disposable {
             return failure('untrusted', 'The workspace is not trusted, so nothing is debugged in it; the user was asked to trust it.');
         }
         const found = wish.configuration ? fromWish(wish) : find(wish);
-        if (found === undefined) {
-            const message = `There is no launch configuration named ${wish.name} in this window.`;
-            return failure('unknown_configuration', message);
+        if (typeof found === 'string') {
+            return failure('unknown_configuration', `There is no launch configuration named ${found} in this window.`);
         }
         const unknown = unknownType(found);
         if (unknown !== undefined) {
@@ -152,36 +169,46 @@ export class EditorDebugger implements vscode.Disposable {
             return failure('unknown_type', message);
         }
         try {
-            const isStarted = await this.startFound(found, wish);
+            const isStarted = await this.startAll(found, wish);
             return isStarted ? { failure: null } : failure('start_failed', 'VS Code did not start it; its own message in the window says why.');
         } catch (error) {
             return failure('start_failed', reason(error));
         }
     }
 
-    /** Nothing of this may end in a dialog: nobody is there who would expect it. */
-    private async startConfiguration(folder: vscode.WorkspaceFolder | undefined, given: Configuration, options: vscode.DebugSessionOptions): Promise<boolean> {
-        const task = await runTaskOf(given, folder);
-        if (task.failure !== undefined) {
-            throw new Error(task.failure);
-        }
-        const configuration = task.hasRun ? { ...given, preLaunchTask: undefined } : given;
-        return unlessTaskFails(configuration, folder, () => vscode.debug.startDebugging(folder, configuration, options));
-    }
-
-    private async startFound(found: Found, wish: EditorStart): Promise<boolean> {
+    /**
+     * Starts the parts of a compound as VS Code does, but all tasks first. Nothing of this may end in a dialog: nobody is
+     * there who would expect it.
+     */
+    private async startAll({ folder, parts, compound }: Found, wish: EditorStart): Promise<boolean> {
         const options: vscode.DebugSessionOptions = { noDebug: wish.no_debug ?? false, suppressDebugView: true };
-        if (found.kind === 'configuration') {
-            const configuration = { ...found.configuration, [START_FIELD]: wish.start };
-            return this.startConfiguration(found.folder, configuration, options);
+        // One that several parts name is run once.
+        const tasks = new Map<string, Promise<unknown>>();
+        const left = (label: unknown, of: Folder): Promise<unknown> => {
+            const key = JSON.stringify([label, of?.uri.toString()]);
+            const known = tasks.get(key) ?? leftToVscode(label, of);
+            tasks.set(key, known);
+            return known;
+        };
+        // A task that is VS Code's to run is run with the first part, before the others start.
+        const first = (await left(compound?.preLaunchTask, folder)) ?? undefined;
+        const starts: (() => Promise<boolean>)[] = [];
+        for (const [idx, part] of parts.entries()) {
+            const own = await left(part.configuration['preLaunchTask'], part.folder);
+            const preLaunchTask = (idx === 0 ? first : undefined) ?? own;
+            if (own && preLaunchTask !== own) {
+                throw new Error('VS Code itself has to run two tasks before it, and takes one: start the parts by their names.');
+            }
+            const configuration = { ...part.configuration, [START_FIELD]: wish.start, preLaunchTask };
+            const start = () => vscode.debug.startDebugging(part.folder, configuration, options);
+            starts.push(() => unlessTaskFails(preLaunchTask, part.folder, start));
         }
-        const names = found.compound.configurations.map((part) => (typeof part === 'string' ? part : part.name));
-        this.compounds.set(wish.start, new Set(names));
-        try {
-            return await vscode.debug.startDebugging(found.folder, found.compound.name, options);
-        } finally {
-            this.compounds.delete(wish.start);
+        if (compound?.stopAll === true) {
+            this.together.add(wish.start);
         }
+        const head = first === undefined ? [] : [await starts.shift()?.()];
+        const isStarted = await Promise.all(starts.map((start) => start()));
+        return [...head, ...isStarted].every((is) => is !== false);
     }
 
     private async request({ session, command, arguments: args }: EditorRequest): Promise<EditorResponse> {
@@ -218,11 +245,16 @@ export class EditorDebugger implements vscode.Disposable {
                     known.capabilities = message;
                 } else if (message.event === 'stopped' || message.event === 'continued') {
                     known.stopped = message.event === 'stopped' ? message : undefined;
+                } else if (message.event === 'terminated') {
+                    known.isOver = true;
                 }
                 this.tellMessage(session, message, true);
             },
             onWillReceiveMessage: (message: DapMessage) => {
                 known.focus.onSent(message, known.passing.onSent(message));
+                if (ENDS.has(message.command ?? '') && known.isOver !== true) {
+                    this.onStopped(session);
+                }
                 this.chooseExceptions(known, message);
                 this.tellMessage(session, message, false);
             },
@@ -275,16 +307,22 @@ export class EditorDebugger implements vscode.Disposable {
 
     private startOf(session: vscode.DebugSession): string | null {
         const mark: unknown = session.configuration[START_FIELD];
-        if (typeof mark === 'string') {
-            return mark;
-        }
-        const isPart = ([, names]: [string, Set<string>]) => !session.parentSession && names.has(session.configuration.name);
-        return [...this.compounds].find(isPart)?.[0] ?? null;
+        return typeof mark === 'string' ? mark : null;
     }
 
     private onEnded(session: vscode.DebugSession): void {
         if (this.sessions.delete(session.id)) {
             this.tell(EditorSessionEnded, { session: session.id });
+        }
+    }
+
+    /** Somebody ends a session: with it end those that are to. */
+    private onStopped(session: vscode.DebugSession): void {
+        const start = this.startOf(session);
+        if (start !== null && this.together.delete(start)) {
+            const all = [...this.sessions.values()].map((known) => known.session);
+            const others = all.filter((other) => other !== session && other.parentSession === undefined && this.startOf(other) === start);
+            others.forEach((other) => void vscode.debug.stopDebugging(other));
         }
     }
 
@@ -337,30 +375,47 @@ function addressSource(args: unknown): void {
 
 function fromWish(wish: EditorStart): Found {
     const folder = vscode.workspace.workspaceFolders?.find((known) => known.uri.fsPath === wish.folder);
-    return { kind: 'configuration', folder, configuration: wish.configuration as Configuration };
+    return { folder, parts: [{ folder, configuration: wish.configuration as Configuration }] };
 }
 
-/** Looks in the folder that was named, or in all, and in the workspace file. */
-function find(wish: EditorStart): Found | undefined {
+/** Looks in the folder that was named, or in all, and in the workspace file; or gives the name that nothing has. */
+function find(wish: EditorStart): Found | string {
     const folders = vscode.workspace.workspaceFolders ?? [];
     const places = folders.filter((folder) => wish.folder == null || folder.uri.fsPath === wish.folder);
     for (const folder of [...places, undefined]) {
-        const launch = vscode.workspace.getConfiguration('launch', folder?.uri ?? null);
-        const configuration = sectionOf<Configuration>(launch, 'configurations').find(({ name }) => name === wish.name);
+        const configuration = named(wish.name, 'configurations', folder);
         if (configuration !== undefined) {
-            return { kind: 'configuration', folder, configuration };
+            return { folder, parts: [{ folder, configuration }] };
         }
-        const compound = sectionOf<Compound>(launch, 'compounds').find(({ name }) => name === wish.name);
+        const compound = named(wish.name, 'compounds', folder);
         if (compound !== undefined) {
-            return { kind: 'compound', folder, compound };
+            return findParts(compound, folder);
         }
     }
-    return undefined;
+    return wish.name;
 }
 
-function sectionOf<T>(launch: vscode.WorkspaceConfiguration, section: string): T[] {
-    const values = launch.inspect<T[]>(section);
-    return objectsOf([values?.workspaceFolderValue, values?.workspaceValue, values?.globalValue]);
+/** A part is in the folder that it names; else in that of the compound, or in another. */
+function findParts(compound: Compound, own: Folder): Found | string {
+    const all: Folder[] = [...(vscode.workspace.workspaceFolders ?? []), undefined];
+    const parts: Part[] = [];
+    for (const part of compound.configurations) {
+        const wish: { name: string; folder?: string } = typeof part === 'string' ? { name: part } : part;
+        const places = wish.folder === undefined ? [own, ...all] : all.filter((folder) => folder?.name === wish.folder);
+        const found = places.map((folder) => ({ folder, configuration: named(wish.name, 'configurations', folder) }));
+        const first = found.find((place): place is Part => place.configuration !== undefined);
+        if (first === undefined) {
+            return `${wish.name} (a part of ${compound.name})`;
+        }
+        parts.push(first);
+    }
+    return { folder: own, parts, compound };
+}
+
+function named<S extends keyof Launch>(name: string, section: S, folder: Folder): Launch[S] | undefined {
+    const values = vscode.workspace.getConfiguration('launch', folder?.uri ?? null).inspect<Launch[S][]>(section);
+    const all = objectsOf([values?.workspaceFolderValue, values?.workspaceValue, values?.globalValue]);
+    return all.find((item) => item.name === name);
 }
 
 /** What is not in a folder's launch.json, which the agent reads itself. */
@@ -382,12 +437,9 @@ function objectsOf<T>(lists: (T[] | undefined)[]): T[] {
 }
 
 /** The type of a configuration that nothing contributes: VS Code would ask the user in a dialog. */
-function unknownType(found: Found): string | undefined {
-    if (found.kind === 'compound') {
-        return undefined;
-    }
-    const { type } = found.configuration;
-    return knownTypes().includes(type) ? undefined : type;
+function unknownType({ parts }: Found): string | undefined {
+    const known = knownTypes();
+    return parts.map(({ configuration }) => configuration.type).find((type) => !known.includes(type));
 }
 
 /** What some extension debugs. */

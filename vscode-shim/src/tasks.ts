@@ -21,22 +21,15 @@ interface Plan {
     types: Set<string>;
 }
 
-/** What came of the task: whether it has run, and why the program is not to be started. */
-export interface TaskRun {
-    hasRun: boolean;
-    failure?: string;
-}
-
 /**
- * Runs a configuration's `preLaunchTask`, and waits for its end. Tasks that are in no tasks.json, or of which one stays
- * in the background, are left to VS Code, which knows how to wait for them.
+ * Runs a `preLaunchTask`, and waits for its end; one that fails is the error. Tasks that are in no tasks.json, or of which
+ * one stays in the background, are given back: they are left to VS Code, which knows how to wait for them.
  */
-export async function runTaskOf(configuration: vscode.DebugConfiguration, folder: vscode.WorkspaceFolder | undefined): Promise<TaskRun> {
-    const label: unknown = configuration['preLaunchTask'];
+export async function leftToVscode(label: unknown, folder: vscode.WorkspaceFolder | undefined): Promise<unknown> {
     const entries = vscode.workspace.getConfiguration('tasks', folder?.uri ?? null).get<TaskEntry[]>('tasks');
     const plan = planOf(label, Array.isArray(entries) ? entries : []);
     if (plan === undefined) {
-        return { hasRun: false };
+        return label;
     }
     const [type, ...others] = plan.types;
     // VS Code gives those of a shell only with all others.
@@ -44,22 +37,20 @@ export async function runTaskOf(configuration: vscode.DebugConfiguration, folder
     const tasks = await vscode.tasks.fetchTasks(isOfOne ? { type } : undefined);
     const task = tasks.find(({ name, scope }) => name === label && isIn(scope, folder));
     if (task === undefined) {
-        return { hasRun: false };
+        return label;
     }
     const failure = await run(task, plan, folder);
-    return failure === undefined || isDebuggedAnyway(folder) ? { hasRun: true } : { hasRun: true, failure };
+    if (failure !== undefined && !isDebuggedAnyway(folder)) {
+        throw new Error(failure);
+    }
+    return undefined;
 }
 
 /**
- * Starts a configuration whose `preLaunchTask` VS Code runs, which tells of a failure nobody but the person. It may hold
- * a message of its own open for as long as nobody closes it.
+ * Starts what has a `preLaunchTask` that VS Code runs, which tells of a failure nobody but the person. It may hold a
+ * message of its own open for as long as nobody closes it.
  */
-export async function unlessTaskFails<T>(
-    configuration: vscode.DebugConfiguration,
-    folder: vscode.WorkspaceFolder | undefined,
-    start: () => Thenable<T>,
-): Promise<T> {
-    const label: unknown = configuration['preLaunchTask'];
+export async function unlessTaskFails<T>(label: unknown, folder: vscode.WorkspaceFolder | undefined, start: () => Thenable<T>): Promise<T> {
     if (typeof label !== 'string' || isDebuggedAnyway(folder)) {
         return start();
     }

@@ -170,6 +170,7 @@ fn plan_editor(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugEr
     let given = Configuration::of(&start.configuration);
     let kind = if given.attaches() { StartKind::Attach } else { StartKind::Launch };
     let adapter = editor_of(&given.kind, options);
+    expect_debug_server(&given)?;
     if kind == StartKind::Attach && adapter.known_in_editor == Some(Dialect::Debugpy) {
         expect_listener(&given)?;
     }
@@ -198,19 +199,37 @@ fn expect_listener(given: &Configuration) -> Result<(), DebugError> {
     let Connect { host, port } =
         connect.unwrap_or_else(|| Connect { host: given.host.clone(), port: given.port.clone() });
     let host = host.as_deref().unwrap_or("127.0.0.1");
-    let is_known = HERE.contains(&host) && given.pre_launch_task.is_none();
-    let Some(port) = port.as_port().filter(|port| is_known && has_listener(*port) == Some(false)) else {
-        return Ok(());
-    };
+    match port.as_port().filter(|_| HERE.contains(&host)).and_then(|port| refused(given, port)) {
+        Some((port, error)) => {
+            Err(DebugError::StartFailed { message: tcp::nothing_at(host, port, &error.to_string()) })
+        }
+        None => Ok(()),
+    }
+}
+
+/// An adapter that runs already, which VS Code connects to, must be there, likewise.
+fn expect_debug_server(given: &Configuration) -> Result<(), DebugError> {
+    match given.debug_server.as_port().and_then(|port| refused(given, port)) {
+        Some((port, error)) => {
+            let message = format!(
+                "`debugServer` names port {port}, where no adapter listens ({error}); start it first"
+            );
+            Err(DebugError::StartFailed { message })
+        }
+        None => Ok(()),
+    }
+}
+
+/// How a port of this machine refuses whoever connects to it.
+fn refused(given: &Configuration, port: u16) -> Option<(u16, std::io::Error)> {
+    if given.pre_launch_task.is_some() || has_listener(port) != Some(false) {
+        return None;
+    }
     // A port can lead into a container without anybody who listens here. A debugger that listens is not disturbed: it
     // would have been seen.
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    match TcpStream::connect_timeout(&address, ANSWERS_WITHIN) {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            Err(DebugError::StartFailed { message: tcp::nothing_at(host, port, &error.to_string()) })
-        }
-        _ => Ok(()),
-    }
+    let error = TcpStream::connect_timeout(&address, ANSWERS_WITHIN).err()?;
+    (error.kind() == ErrorKind::ConnectionRefused).then_some((port, error))
 }
 
 #[cfg(test)]
@@ -239,5 +258,12 @@ mod tests {
         assert_eq!(refused(json!({ "port": port, "preLaunchTask": "serve" })), None);
         assert_eq!(refused(json!({ "port": port, "host": "10.0.0.9" })), None);
         assert_eq!(refused(json!({ "listen": { "port": port } })), None);
+        let server = |port: u16| expect_debug_server(&read(&json!({ "debugServer": port }))).err();
+        assert_eq!(server(listening), None);
+        let told = server(port).unwrap().to_string();
+        assert!(
+            told.contains(&format!("`debugServer` names port {port}, where no adapter listens (")),
+            "{told}"
+        );
     }
 }

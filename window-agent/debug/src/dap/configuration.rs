@@ -27,6 +27,8 @@ bodies! {
         process_id: Number,
         /// debugpy: where it listens.
         connect: Option<Connect>,
+        /// VS Code: the port of an adapter that runs already.
+        debug_server: Number,
         pre_launch_task: Option<Value>,
         /// debugpy: a path, or a path with arguments.
         python: Option<Value>,
