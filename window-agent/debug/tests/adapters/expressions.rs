@@ -34,6 +34,16 @@ const EXPRESSIONS: &[&str] = &[
     "-2147483648",
     "-9223372036854775808L",
     "0xFFFFFFFF",
+    "-7 >>> 60L",
+    "-7L >>> 60",
+    "3 << -1",
+    "-2147483648 / -1",
+    "2147483647 * 2147483647",
+    "9223372036854775807L + 1",
+    "1.1f % 0.3f",
+    "16777216f + 1",
+    "0.1f * 3 / 7 - 1e-9f",
+    "1.1f * 3.0",
     "1 / 2.0",
     "1.0f / 3",
     "0.1 + 0.2",
@@ -105,6 +115,18 @@ const EXPRESSIONS: &[&str] = &[
     "java.util.Objects.hash(1, 2)",
     "Shape.SIDES + Shape.of(3)",
     "Item.made",
+    // Classes that the program has not loaded, and new objects.
+    "Unseen.COUNT + Unseen.next()",
+    "Unseen.Deep.NAME",
+    "Stream.of(3, 1, 2).sorted().findFirst().get()",
+    "IntStream.range(0, count).sum()",
+    "LocalDate.of(2024, 2, 29).plusYears(1)",
+    "java.util.zip.Adler32.class.getSimpleName()",
+    "new StringBuilder(\"ab\").append(count).reverse().toString()",
+    "new ArrayList<>(names).size() + new int_list().size()",
+    "new Fresh(2, \"a\", \"b\").said + new Fresh().said",
+    "new java.math.BigInteger(\"9223372036854775807\").add(BigInteger.ONE)",
+    "count > 100 ? new Fresh(fails()).said : \"not made\"",
     "((Item) shape).price",
     "((List<String>) names).size()",
     "shape instanceof Item && shape instanceof Shape",
@@ -119,63 +141,89 @@ const EXPRESSIONS: &[&str] = &[
 
 /// What is said when it cannot be done.
 const ERRORS: &[(&str, &str)] = &[
-    ("nothing", "cannot find `nothing`: no variable here, and no class that is loaded, has this name"),
+    ("nothing", "cannot find `nothing`: no variable here, and no class, has this name"),
+    (
+        "Nowhere.of(1)",
+        "cannot find `Nowhere`: no variable here, and no class, has this name; write a class with its package",
+    ),
+    ("new Nowhere()", "cannot find `Nowhere`: no class has this name; write a class with its package"),
+    ("Unseen.NONE", "Program$Unseen has no static `NONE`"),
+    ("Broken.VALUE", "cannot load Program$Broken: java.lang.ExceptionInInitializerError"),
     ("item.nothing", "Program$Item has no field `nothing`"),
     ("item.nothing()", "Program$Item has no method `nothing`"),
     ("none.length()", "`length()` of null"),
     ("item.join(1)", "no method `join` of Program$Item takes (int)"),
     ("item.fail()", "fail() threw java.lang.IllegalStateException: no"),
     ("count / 0", "division by zero"),
+    ("1 << 2.0", "`<<` needs whole numbers"),
+    ("1.5 & 1", "`&` needs whole numbers"),
     ("count ? 1 : 2", "expected true or false, found a value of type int"),
     ("count = 3", "an expression cannot assign"),
     ("count +", "unexpected `the end`"),
     ("(count", "expected `)`, found `the end`"),
     ("(Item) names", "a java.util.ArrayList cannot be cast to Item"),
     ("ints[3]", "index 3 is out of bounds: the array has 3"),
-    ("new Item()", "`new` is not supported in an expression"),
+    ("new Item(1)", "no constructor of Program$Item takes (int)"),
+    ("new Shape()", "`new` cannot make a Program$Shape"),
+    ("new Color()", "`new` cannot make a Program$Color"),
+    ("new Fresh(-1)", "new Program$Fresh() threw java.lang.IllegalArgumentException: -1"),
+    ("new int[2]", "`new` of an array is not supported in an expression"),
+    ("super.toString()", "`super` is not supported in an expression"),
 ];
 
-fn program() -> Program {
-    let said: String = EXPRESSIONS
-        .iter()
-        .enumerate()
-        .map(|(n, expression)| format!("      say({n}, {expression});\n"))
-        .collect();
-    let text = format!(
-        r#"import java.util.*;
-public class Program {{
+/// Says what each expression is, where `// said` stands.
+const PROGRAM: &str = r#"import java.math.BigInteger;
+import java.time.LocalDate;
+import java.util.*;
+import java.util.stream.*;
+public class Program {
   static final int LIMIT = Integer.parseInt("7");
-  enum Color {{ RED, GREEN }}
-  interface Shape {{
+  enum Color { RED, GREEN }
+  interface Shape {
     int SIDES = Integer.parseInt("4");
-    default int sides() {{ return SIDES; }}
-    static int of(int n) {{ return 2 * n; }}
-  }}
-  static class Item implements Shape {{
+    default int sides() { return SIDES; }
+    static int of(int n) { return 2 * n; }
+  }
+  static class Item implements Shape {
     static int made;
     final int price = 5;
-    Item() {{ made++; }}
-    String kind(Object one) {{ return "object"; }}
-    String kind(String one) {{ return "text"; }}
-    String kind(long one) {{ return "long"; }}
-    String kind(int... all) {{ return all.length + " ints"; }}
-    String join(String first, Object... more) {{ return first + more.length; }}
-    String fail() {{ throw new IllegalStateException("no"); }}
-    public String toString() {{ return "Item of " + price; }}
-  }}
+    Item() { made++; }
+    String kind(Object one) { return "object"; }
+    String kind(String one) { return "text"; }
+    String kind(long one) { return "long"; }
+    String kind(int... all) { return all.length + " ints"; }
+    String join(String first, Object... more) { return first + more.length; }
+    String fail() { throw new IllegalStateException("no"); }
+    public String toString() { return "Item of " + price; }
+  }
+  static class Unseen {
+    static final int COUNT = Integer.parseInt("11");
+    static int next() { return COUNT + 1; }
+    static class Deep { static final String NAME = "deep".trim(); }
+  }
+  static class Broken { static final int VALUE = Integer.parseInt("x"); }
+  static class int_list extends ArrayList<Integer> {}
+  static class Base { String said = "none"; Base() {} Base(String only) {} }
+  static class Fresh extends Base {
+    Fresh() {}
+    Fresh(int n, String... more) {
+      if (n < 0) throw new IllegalArgumentException("" + n);
+      said = n + String.join("", more);
+    }
+  }
   int sold = 3;
-  int twice(int n) {{ return 2 * n; }}
-  static int thrice(int n) {{
+  int twice(int n) { return 2 * n; }
+  static int thrice(int n) {
     Late.calls++;
     return 3 * n; // called by expressions alone
-  }}
+  }
   /** Is loaded by a condition. */
-  static class Late {{ static int calls; }}
-  static int fails() {{ throw new IllegalStateException("worked out"); }}
-  static void say(int n, Object value) {{ System.out.println(n + " " + value); }}
-  class Inner {{
+  static class Late { static int calls; }
+  static int fails() { throw new IllegalStateException("worked out"); }
+  static void say(int n, Object value) { System.out.println(n + " " + value); }
+  class Inner {
     int own = 4;
-    void run(int count, char letter, List<String> names, List<Integer> numbers) {{
+    void run(int count, char letter, List<String> names, List<Integer> numbers) {
       String none = null;
       String name = "shop";
       String new_name = new String("shop");
@@ -183,22 +231,30 @@ public class Program {{
       Boolean is_open = false;
       Item item = new Item();
       Shape shape = item;
-      int[] ints = {{1, 2, 3}};
-      int[][] grid = {{{{1}}, {{2, 3}}}};
+      int[] ints = {1, 2, 3};
+      int[][] grid = {{1}, {2, 3}};
       Map<Integer, String> prices = new HashMap<>(Map.of(2, "two"));
       int sides = Shape.SIDES + Color.values().length; // here
-{said}      for (int n = 0; n < 5; n++) {{
+      // said
+      for (int n = 0; n < 5; n++) {
         sold += n; // by a condition
-      }}
-    }}
-  }}
-  public static void main(String[] args) {{
+      }
+    }
+  }
+  public static void main(String[] args) {
     new Program().new Inner().run(6, 'a', new ArrayList<>(List.of("a", "b")), List.of(1, 2, 3));
     System.out.println("the end"); // by one that fails
-  }}
-}}
-"#
-    );
+  }
+}
+"#;
+
+fn program() -> Program {
+    let said: String = EXPRESSIONS
+        .iter()
+        .enumerate()
+        .map(|(n, expression)| format!("      say({n}, {expression});\n"))
+        .collect();
+    let text = PROGRAM.replace("      // said\n", &said);
     java(&text, "int sides = Shape.SIDES + Color.values().length; // here")
 }
 

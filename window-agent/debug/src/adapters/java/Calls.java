@@ -1,7 +1,9 @@
 import com.sun.jdi.ArrayReference;
 import com.sun.jdi.ArrayType;
 import com.sun.jdi.BooleanValue;
+import com.sun.jdi.ClassLoaderReference;
 import com.sun.jdi.ClassNotLoadedException;
+import com.sun.jdi.ClassObjectReference;
 import com.sun.jdi.ClassType;
 import com.sun.jdi.Field;
 import com.sun.jdi.IncompatibleThreadStateException;
@@ -21,9 +23,11 @@ import com.sun.jdi.request.EventRequestManager;
 import com.sun.jdi.request.InvalidRequestStateException;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
@@ -45,6 +49,10 @@ final class Calls {
         "int", List.of("long", "float", "double"),
         "long", List.of("float", "double"),
         "float", List.of("double"));
+
+    private static final String CONSTRUCTOR = "<init>";
+    /** What is thrown for a class that is not there; on some disks a name differs by its case. */
+    private static final Set<String> UNKNOWN = Set.of("java.lang.ClassNotFoundException", "java.lang.NoClassDefFoundError");
 
     private final ThreadReference thread;
     private final VirtualMachine vm;
@@ -78,10 +86,31 @@ final class Calls {
         return invoke(null, method, arguments);
     }
 
+    /** A static field, for which its class is initialized. */
     Value ofClass(ReferenceType type, Field field) {
         ReferenceType of = field.declaringType();
-        if (of.isInitialized()) return type.getValue(field);
-        throw new IllegalArgumentException(of.name() + " is not initialized yet, so `" + field.name() + "` has no value");
+        if (!of.isInitialized()) load(of.name(), of.classLoader());
+        return type.getValue(field);
+    }
+
+    /** A new object. */
+    Value create(ReferenceType type, List<Value> arguments) {
+        boolean isPossible = type instanceof ClassType && !type.isAbstract() && !((ClassType) type).isEnum();
+        if (!isPossible) throw new IllegalArgumentException("`new` cannot make a " + type.name());
+        return invoke(null, pick(type, CONSTRUCTOR, false, arguments), arguments);
+    }
+
+    /** Loads and initializes a class; `null` when there is none of that name. */
+    ReferenceType load(String name, ClassLoaderReference loader) {
+        String signature = "(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;";
+        Method method = vm.classesByName("java.lang.Class").get(0).methodsByName("forName", signature).get(0);
+        List<Value> arguments = Arrays.asList(hold(vm.mirrorOf(name)), vm.mirrorOf(true), loader);
+        try {
+            return ((ClassObjectReference) run(null, method, arguments)).reflectedType();
+        } catch (InvocationException e) {
+            if (UNKNOWN.contains(e.exception().referenceType().name())) return null;
+            throw new IllegalArgumentException("cannot load " + name + ": " + told(e.exception()));
+        }
     }
 
     // Methods.
@@ -89,6 +118,8 @@ final class Calls {
     private Method pick(ReferenceType type, String name, boolean isStatic, List<Value> arguments) {
         List<Method> named = new ArrayList<>(type.methodsByName(name));
         named.removeIf(method -> isStatic && !method.isStatic());
+        boolean isNew = name.equals(CONSTRUCTOR);
+        named.removeIf(method -> isNew && !method.declaringType().equals(type));
         if (named.isEmpty()) {
             String what = isStatic ? " has no static method `" : " has no method `";
             throw new IllegalArgumentException(type.name() + what + name + "`");
@@ -104,7 +135,8 @@ final class Calls {
             if (!fitting.isEmpty()) return fitting.get(0);
         }
         String given = arguments.stream().map(Calls::typeName).collect(Collectors.joining(", "));
-        throw new IllegalArgumentException("no method `" + name + "` of " + type.name() + " takes (" + given + ")");
+        String what = isNew ? "constructor" : "method `" + name + "`";
+        throw new IllegalArgumentException("no " + what + " of " + type.name() + " takes (" + given + ")");
     }
 
     private boolean fits(Method method, List<Value> arguments, Phase phase) {
@@ -161,19 +193,32 @@ final class Calls {
 
     private Value invoke(ObjectReference of, Method method, List<Value> given) {
         try {
+            return run(of, method, given);
+        } catch (InvocationException e) {
+            throw new IllegalArgumentException(shown(method) + " threw " + told(e.exception()));
+        }
+    }
+
+    private static String shown(Method method) {
+        return (method.isConstructor() ? "new " + method.declaringType().name() : method.name()) + "()";
+    }
+
+    private Value run(ObjectReference of, Method method, List<Value> given) throws InvocationException {
+        try {
             List<Value> arguments = fitted(method, given);
             int options = ObjectReference.INVOKE_SINGLE_THREADED;
+            ReferenceType type = method.declaringType();
             try (Quiet quiet = new Quiet(vm)) {
+                if (method.isConstructor()) {
+                    return hold(((ClassType) type).newInstance(thread, method, arguments, options));
+                }
                 if (!method.isStatic()) return of.invokeMethod(thread, method, arguments, options);
-                ReferenceType type = method.declaringType();
                 return type instanceof ClassType
                     ? ((ClassType) type).invokeMethod(thread, method, arguments, options)
                     : ((InterfaceType) type).invokeMethod(thread, method, arguments, options);
             }
-        } catch (InvocationException e) {
-            throw new IllegalArgumentException(method.name() + "() threw " + told(e.exception()));
         } catch (InvalidTypeException | ClassNotLoadedException | IncompatibleThreadStateException e) {
-            throw new IllegalArgumentException("cannot call " + method.name() + "(): " + e.getMessage());
+            throw new IllegalArgumentException("cannot call " + shown(method) + ": " + e.getMessage());
         }
     }
 

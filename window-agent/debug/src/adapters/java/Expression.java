@@ -1,6 +1,7 @@
 import com.sun.jdi.AbsentInformationException;
 import com.sun.jdi.ArrayReference;
 import com.sun.jdi.BooleanValue;
+import com.sun.jdi.ClassLoaderReference;
 import com.sun.jdi.DoubleValue;
 import com.sun.jdi.Field;
 import com.sun.jdi.FloatValue;
@@ -22,12 +23,13 @@ import java.util.Set;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * Works out an expression of Java in a frame of a stopped thread, as Java would.
  *
  * It has the operators, casts, calls and names of Java, but nothing that makes or changes something by itself: no
- * assignments, no `new`, no lambdas. The right side of `&&` and `||`, and what `?:` does not choose, is read and not
+ * assignments, no arrays, no lambdas. The right side of `&&` and `||`, and what `?:` does not choose, is read and not
  * worked out. A value has the type that it has now, not the one that it is declared with.
  */
 final class Expression {
@@ -54,6 +56,9 @@ final class Expression {
             + "|(?:[0-9][0-9_]*\\.?[0-9_]*|\\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?[lLfFdD]?)"
             + "|(?<name>\\p{javaJavaIdentifierStart}\\p{javaJavaIdentifierPart}*)"
             + "|(?<sign>>>>|<<|>>|<=|>=|==|!=|&&|\\|\\||[-+*/%<>!~&|^?:.,()\\[\\]])");
+    /** Where classes are looked for that the program has not loaded, after its own. */
+    private static final List<String> OFTEN =
+        List.of("java.util.stream", "java.util.function", "java.time", "java.math", "java.io", "java.nio.file");
     /** What binds least comes first. */
     private static final String[][] LEVELS = {
         {"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">=", "instanceof"},
@@ -228,6 +233,7 @@ final class Expression {
             case "this":
                 return isLive ? self() : null;
             case "new":
+                return created();
             case "super":
                 throw new IllegalArgumentException("`" + name + "` is not supported in an expression");
             default:
@@ -240,11 +246,24 @@ final class Expression {
         Supplier<Value> variable = variable(name);
         if (variable != null) return variable.get();
         ReferenceType type = typeHere(name);
-        if (type == null) {
-            throw new IllegalArgumentException(
-                "cannot find `" + name + "`: no variable here, and no class that is loaded, has this name");
-        }
+        if (type == null) throw unknown(name, "no variable here, and no class, has this name");
         return ofClass(type);
+    }
+
+    private static IllegalArgumentException unknown(String name, String why) {
+        String hint = Character.isUpperCase(name.charAt(0)) ? "; write a class with its package" : "";
+        return new IllegalArgumentException("cannot find `" + name + "`: " + why + hint);
+    }
+
+    private Value created() {
+        String name = type();
+        if (name == null) throw unreadable(peek().text);
+        if (!at("(")) throw new IllegalArgumentException("`new` of an array is not supported in an expression");
+        List<Value> arguments = arguments();
+        if (!isLive) return null;
+        ReferenceType type = typeNamed(name, true);
+        if (type == null) throw unknown(name, "no class has this name");
+        return calls.create(type, arguments);
     }
 
     private List<Value> arguments() {
@@ -478,7 +497,9 @@ final class Expression {
         int before = next;
         StringBuilder name = new StringBuilder(first);
         while (true) {
-            ReferenceType type = typeNamed(name.toString());
+            // What begins with a small letter may be any mistake, for which nothing is to run in the program.
+            boolean isClass = Character.isUpperCase(name.charAt(name.lastIndexOf(".") + 1));
+            ReferenceType type = typeNamed(name.toString(), isClass);
             if (type != null) return type;
             if (!at(".") || tokens.get(next + 1).kind != Kind.NAME) break;
             next++;
@@ -488,8 +509,8 @@ final class Expression {
         return null;
     }
 
-    /** A class that is loaded, by the name that it has here. Imports are not known: any class of that name will do. */
-    private ReferenceType typeNamed(String name) {
+    /** A class by the name that it has here. Imports are not known: any class of that name that is loaded will do. */
+    private ReferenceType typeNamed(String name, boolean mayLoad) {
         List<String> full = new ArrayList<>(List.of(name));
         for (ReferenceType type : enclosing()) full.add(type.name() + "$" + name);
         String own = frame.location().declaringType().name();
@@ -500,24 +521,47 @@ final class Expression {
             ReferenceType found = loaded(candidate);
             if (found != null) return found;
         }
+        ReferenceType meant = mayLoad ? load(full) : null;
+        if (meant != null) return meant;
         ReferenceType any = null;
         for (ReferenceType type : vm.allClasses()) {
             boolean isMeant = type.name().endsWith("." + name) || type.name().endsWith("$" + name);
             if (isMeant && type.classLoader() != null) return type;
             if (isMeant && any == null) any = type;
         }
-        return any;
+        if (any != null || !mayLoad) return any;
+        return load(OFTEN.stream().map(pack -> pack + "." + name).collect(Collectors.toList()));
     }
 
-    /** By its whole name, in which classes in classes may be written with dots. */
+    private ReferenceType load(List<String> names) {
+        ClassLoaderReference loader = frame.location().declaringType().classLoader();
+        for (String name : names) {
+            for (String written : spellings(name)) {
+                ReferenceType found = calls.load(written, loader);
+                if (found != null) return found;
+            }
+        }
+        return null;
+    }
+
+    /** By its whole name. */
     private ReferenceType loaded(String name) {
-        StringBuilder written = new StringBuilder(name);
-        for (int at = name.length(); at > 0; at = name.lastIndexOf('.', at - 1)) {
-            if (at < name.length()) written.setCharAt(at, '$');
-            List<ReferenceType> found = vm.classesByName(written.toString());
+        for (String written : spellings(name)) {
+            List<ReferenceType> found = vm.classesByName(written);
             if (!found.isEmpty()) return found.get(0);
         }
         return null;
+    }
+
+    /** Classes in classes may be written with dots: what the name can be. */
+    private static List<String> spellings(String name) {
+        List<String> all = new ArrayList<>();
+        StringBuilder written = new StringBuilder(name);
+        for (int at = name.length(); at > 0; at = name.lastIndexOf('.', at - 1)) {
+            if (at < name.length()) written.setCharAt(at, '$');
+            all.add(written.toString());
+        }
+        return all;
     }
 
     private Value ofClass(ReferenceType of) {
@@ -530,9 +574,11 @@ final class Expression {
             if (at("(")) return calls.call(type, name, arguments());
             Field field = type.fieldByName(name);
             if (field != null && field.isStatic()) return calls.ofClass(type, field);
-            List<ReferenceType> inner = vm.classesByName(type.name() + "$" + name);
-            if (inner.isEmpty()) throw new IllegalArgumentException(type.name() + " has no static `" + name + "`");
-            type = inner.get(0);
+            String full = type.name() + "$" + name;
+            List<ReferenceType> known = vm.classesByName(full);
+            ReferenceType inner = known.isEmpty() ? calls.load(full, type.classLoader()) : known.get(0);
+            if (inner == null) throw new IllegalArgumentException(type.name() + " has no static `" + name + "`");
+            type = inner;
         }
     }
 
@@ -577,7 +623,7 @@ final class Expression {
     }
 
     private boolean isInstance(Value value, String type) {
-        ReferenceType wanted = typeNamed(type);
+        ReferenceType wanted = typeNamed(type, false);
         // Of a class that is not loaded there is no object.
         return value instanceof ObjectReference && wanted != null
             && Calls.isSubtype(((ObjectReference) value).referenceType(), wanted);
@@ -613,16 +659,12 @@ final class Expression {
         PrimitiveValue second = calls.number(b);
         boolean isShift = sign.equals("<<") || sign.startsWith(">>");
         try {
-            if (!isShift && (first instanceof DoubleValue || second instanceof DoubleValue)) {
-                return ofDoubles(sign, first.doubleValue(), second.doubleValue());
-            }
-            if (!isShift && (first instanceof FloatValue || second instanceof FloatValue)) {
-                return ofFloats(sign, first.floatValue(), second.floatValue());
+            boolean isDouble = first instanceof DoubleValue || second instanceof DoubleValue;
+            if (isDouble || first instanceof FloatValue || second instanceof FloatValue) {
+                return ofReals(sign, first.doubleValue(), second.doubleValue(), isDouble);
             }
             boolean isLong = first instanceof LongValue || !isShift && second instanceof LongValue;
-            return isLong
-                ? ofLongs(sign, first.longValue(), second.longValue())
-                : ofInts(sign, first.intValue(), second.intValue());
+            return ofIntegers(sign, first.longValue(), second.longValue(), isLong);
         } catch (ArithmeticException e) {
             throw new IllegalArgumentException("division by zero");
         }
@@ -652,60 +694,39 @@ final class Expression {
         return isLiteral ? calls.call((ObjectReference) value, "intern", List.of()) : value;
     }
 
-    private Value ofDoubles(String sign, double a, double b) {
+    /** What floats give is exact in a double until it is rounded, also by `%`. */
+    private Value ofReals(String sign, double a, double b, boolean isDouble) {
+        double result;
         switch (sign) {
-            case "+": return vm.mirrorOf(a + b);
-            case "-": return vm.mirrorOf(a - b);
-            case "*": return vm.mirrorOf(a * b);
-            case "/": return vm.mirrorOf(a / b);
-            case "%": return vm.mirrorOf(a % b);
+            case "+": result = a + b; break;
+            case "-": result = a - b; break;
+            case "*": result = a * b; break;
+            case "/": result = a / b; break;
+            case "%": result = a % b; break;
             default: return order(sign, a < b, a > b, a == b);
         }
+        return isDouble ? vm.mirrorOf(result) : vm.mirrorOf((float) result);
     }
 
-    private Value ofFloats(String sign, float a, float b) {
+    /** The lower half of a result is what ints give. */
+    private Value ofIntegers(String sign, long a, long b, boolean isLong) {
+        long distance = isLong ? b : b & (Integer.SIZE - 1);
+        long result;
         switch (sign) {
-            case "+": return vm.mirrorOf(a + b);
-            case "-": return vm.mirrorOf(a - b);
-            case "*": return vm.mirrorOf(a * b);
-            case "/": return vm.mirrorOf(a / b);
-            case "%": return vm.mirrorOf(a % b);
+            case "+": result = a + b; break;
+            case "-": result = a - b; break;
+            case "*": result = a * b; break;
+            case "/": result = a / b; break;
+            case "%": result = a % b; break;
+            case "&": result = a & b; break;
+            case "|": result = a | b; break;
+            case "^": result = a ^ b; break;
+            case "<<": result = a << distance; break;
+            case ">>": result = a >> distance; break;
+            case ">>>": result = (isLong ? a : Integer.toUnsignedLong((int) a)) >>> distance; break;
             default: return order(sign, a < b, a > b, a == b);
         }
-    }
-
-    private Value ofLongs(String sign, long a, long b) {
-        switch (sign) {
-            case "+": return vm.mirrorOf(a + b);
-            case "-": return vm.mirrorOf(a - b);
-            case "*": return vm.mirrorOf(a * b);
-            case "/": return vm.mirrorOf(a / b);
-            case "%": return vm.mirrorOf(a % b);
-            case "&": return vm.mirrorOf(a & b);
-            case "|": return vm.mirrorOf(a | b);
-            case "^": return vm.mirrorOf(a ^ b);
-            case "<<": return vm.mirrorOf(a << b);
-            case ">>": return vm.mirrorOf(a >> b);
-            case ">>>": return vm.mirrorOf(a >>> b);
-            default: return order(sign, a < b, a > b, a == b);
-        }
-    }
-
-    private Value ofInts(String sign, int a, int b) {
-        switch (sign) {
-            case "+": return vm.mirrorOf(a + b);
-            case "-": return vm.mirrorOf(a - b);
-            case "*": return vm.mirrorOf(a * b);
-            case "/": return vm.mirrorOf(a / b);
-            case "%": return vm.mirrorOf(a % b);
-            case "&": return vm.mirrorOf(a & b);
-            case "|": return vm.mirrorOf(a | b);
-            case "^": return vm.mirrorOf(a ^ b);
-            case "<<": return vm.mirrorOf(a << b);
-            case ">>": return vm.mirrorOf(a >> b);
-            case ">>>": return vm.mirrorOf(a >>> b);
-            default: return order(sign, a < b, a > b, a == b);
-        }
+        return isLong ? vm.mirrorOf(result) : vm.mirrorOf((int) result);
     }
 
     private Value order(String sign, boolean isLess, boolean isMore, boolean isEqual) {
