@@ -45,8 +45,8 @@ use seat::{Departed, Seat};
 pub(crate) const MAX_WINDOWS: usize = 2_048;
 
 const HOLD: Duration = Duration::from_millis(HOLD_MS);
-/// How long a window that comes back has its place again, after that was given away by a rule: an editor with many
-/// extensions reloads a window in so much time.
+/// How long a window that comes back is no new one, and has its place again, after that was given away by a rule: an
+/// editor with many extensions reloads a window in so much time.
 const RETURN: Duration = Duration::from_secs(30);
 const LEASE: Duration = Duration::from_millis(LEASE_MS);
 const SUSPECT: Duration = Duration::from_millis(SUSPECT_MS);
@@ -170,6 +170,8 @@ pub struct Election {
     displaced: Option<Displaced>,
     seats: BTreeMap<WindowId, Seat>,
     departed: BTreeMap<WindowId, Departed>,
+    /// Windows that may come back: whether the user had stopped them, and how long that is remembered.
+    away: BTreeMap<WindowId, (bool, Instant)>,
     settings: Arc<Settings>,
     last_run: Instant,
     /// Terms that were granted, by rule.
@@ -229,6 +231,7 @@ impl Election {
             displaced: None,
             seats: BTreeMap::new(),
             departed: BTreeMap::new(),
+            away: BTreeMap::new(),
             settings: Arc::new(start.settings),
             last_run: now,
             granted: BTreeMap::new(),
@@ -270,6 +273,7 @@ impl Election {
         let n_departed = self.departed.len();
         self.departed.retain(|_, departed| departed.until > now);
         self.is_dirty |= self.departed.len() < n_departed;
+        self.away.retain(|_, (_, until)| *until > now);
         if self.seats.is_empty() && self.departed.is_empty() && matches!(self.place, Place::Empty) {
             // A wish of R5 ends with the last window.
             self.is_dirty |= self.vacated.take().is_some();
@@ -284,7 +288,8 @@ impl Election {
         let follow = self.followers().map(|(at, _)| at);
         let is_watching = !self.seats.is_empty() || self.place.deadline().is_some();
         let tick = is_watching.then(|| self.last_run + TICK);
-        silent.chain(departed).chain(follow).chain(self.place.deadline()).chain(tick).min()
+        let away = self.away.values().map(|(_, until)| *until);
+        silent.chain(departed).chain(away).chain(follow).chain(self.place.deadline()).chain(tick).min()
     }
 
     /// What must be done now; call until it is `None`.
@@ -363,7 +368,7 @@ impl Election {
     /// Whether a window is stopped, and that may be why nobody is live.
     fn has_stop(&self) -> bool {
         let is_here = self.seats.values().any(|seat| seat.stopped);
-        self.past.was_stopped && (is_here || self.departed.values().any(|gone| gone.stopped))
+        self.past.was_stopped && (is_here || self.away.values().any(|(stopped, _)| *stopped))
     }
 
     /// Settings in force.
@@ -378,12 +383,13 @@ impl Election {
         let is_reason = register.stopped && !register.live_since;
         let known = self.seats.get(id);
         let departed = self.departed.remove(id);
-        let was_known = known.is_some() || departed.is_some();
+        let away = self.away.remove(id);
+        let was_known = known.is_some() || away.is_some();
         let is_same_run = known.is_some_and(|seat| seat.window.incarnation == register.incarnation);
         // Of a window it knows, the coordinator remembers the user's wish better than the agent does.
-        let stopped = match (known, &departed) {
-            (Some(seat), _) => seat.stopped,
-            (None, departed) => register.stopped || departed.as_ref().is_some_and(|gone| gone.stopped),
+        let stopped = match known {
+            Some(seat) => seat.stopped,
+            None => register.stopped || away.is_some_and(|(stopped, _)| stopped),
         };
         let auto_start = match (known, &departed) {
             (Some(seat), _) if is_same_run => Some(seat.window.auto_start),
@@ -506,6 +512,10 @@ impl Election {
             if self.departed.len() >= MAX_WINDOWS {
                 self.departed.pop_first();
             }
+            if self.away.len() >= MAX_WINDOWS {
+                self.away.pop_first();
+            }
+            self.away.insert(id.clone(), (seat.stopped, now + RETURN));
             self.departed.insert(id.clone(), Departed::of(&seat, left, now + HOLD));
             self.is_dirty = true;
         }

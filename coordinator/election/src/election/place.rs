@@ -73,7 +73,7 @@ pub(super) struct Arrival {
     pub(super) highest: Option<Term>,
     /// Others may know of a later term than `held`.
     pub(super) is_fenced: bool,
-    /// This coordinator knew the window a moment ago.
+    /// This coordinator knew the window a while ago.
     pub(super) was_known: bool,
     /// And in the same incarnation.
     pub(super) is_same_run: bool,

@@ -42,7 +42,6 @@ pub(super) struct Departed {
     pub(super) incarnation: u64,
     /// It said so: no message of this incarnation counts any more.
     pub(super) left: bool,
-    pub(super) stopped: bool,
     pub(super) auto_start: bool,
     pub(super) until: Instant,
     /// As it was.
@@ -52,7 +51,7 @@ pub(super) struct Departed {
 impl Departed {
     pub(super) fn of(seat: &Seat, left: bool, until: Instant) -> Self {
         let (incarnation, auto_start) = (seat.window.incarnation, seat.window.auto_start);
-        Self { incarnation, left, stopped: seat.stopped, auto_start, until, window: seat.window.clone() }
+        Self { incarnation, left, auto_start, until, window: seat.window.clone() }
     }
 
     /// Whether a registration of `incarnation` comes too late.

@@ -43,7 +43,10 @@ impl Election {
             }
         }
         for (id, gone) in &self.departed {
-            (id, gone.incarnation, gone.left, gone.stopped, gone.auto_start, ahead(gone.until)).hash(hasher);
+            (id, gone.incarnation, gone.left, gone.auto_start, ahead(gone.until)).hash(hasher);
+        }
+        for (id, (stopped, until)) in &self.away {
+            (id, stopped, ahead(*until)).hash(hasher);
         }
     }
 }

@@ -150,6 +150,24 @@ fn r6_of_windows_never_focused_the_first_by_id_becomes_live() {
 }
 
 #[test]
+fn r5_what_the_user_stopped_is_remembered_while_a_window_reloads_for_longer_than_a_hold() {
+    let stopped = || {
+        let mut world = World::new();
+        world.open("a").open("b").stop("a").expect("a=off b=standby");
+        world
+    };
+    // It stays off itself, whoever is live meanwhile, and however many are there.
+    stopped().take("b").kill("a").pass(20_000).reopen("a").expect("a=off b=live:1.2");
+    World::new().open("a").stop("a").kill("a").pass(20_000).reopen("a").expect("a=off");
+    // And no other takes the place by coming back.
+    stopped().kill("b").pass(20_000).reopen("b").expect("a=off b=standby");
+    // Later it is a window that opens, and so is one that nobody knows.
+    stopped().kill("b").pass(31_000).reopen("b").expect("a=off b=live:1.2");
+    stopped().open("c").expect("a=off b=standby c=live:1.2");
+    World::new().open("a").stop("a").kill("a").pass(31_000).reopen("a").expect("a=live:1.2");
+}
+
+#[test]
 fn r6_a_window_that_reloads_for_longer_than_a_hold_has_its_place_again() {
     let gone = || {
         let mut world = World::new();
@@ -163,7 +181,7 @@ fn r6_a_window_that_reloads_for_longer_than_a_hold_has_its_place_again() {
     // Not when it is the user's wish, or another rule's.
     gone().take("b").reopen("a").expect("a=standby b=live:1.2 c=standby");
     gone().take("c").take("b").reopen("a").expect("a=standby b=live:1.4 c=standby");
-    gone().stop("b").reopen("a").expect("a=live:1.3 b=off c=standby");
+    gone().stop("b").reopen("a").expect("a=standby b=off c=standby");
     gone().kill("b").pass(5_000).reopen("a").expect("a=standby c=live:1.3");
     // R11.
     gone().debug("b", &["s1"]).reopen("a").expect("a=standby b=live:1.2 c=standby");
