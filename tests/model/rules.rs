@@ -11,8 +11,8 @@ use crate::setup::Setup;
 use crate::world::agent::Link;
 use crate::world::{World, id};
 
-/// Longer than a lease, a hold and a fence together.
-const CONVERGENCE_TICKS: u32 = 20;
+/// Longer than a lease, a hold and a fence together, and than a window that has gone is remembered.
+const CONVERGENCE_TICKS: u32 = 40;
 
 /// What a grant must not do; called after every input of an election.
 pub(crate) fn check_grant(
