@@ -308,7 +308,8 @@ const ACTS = [
     {
         name: 'the person presses F5 in',
         starts: true,
-        can: (desk) => desk.stands === undefined,
+        // One that stops nowhere could still come to what is clicked next.
+        can: (desk) => desk.stands === undefined && desk.next(-1) !== undefined,
         async run(desk) {
             await desk.page.bringToFront();
             await desk.page.locator('.editor-instance .view-line').first().click();
@@ -353,7 +354,8 @@ const ACTS = [
     {
         name: 'the person reloads',
         starts: true,
-        can: ({ stands }, world) => stands === undefined && world.dice.below(4) === 0,
+        // While a client debugs in the other window, it depends on how long this takes who is live then (R6, R11).
+        can: (desk, { desks, dice }) => desk.stands === undefined && desks.every(({ program }) => program === undefined) && dice.below(4) === 0,
         async run(desk, world) {
             const { pid } = world.editor.known(desk.window);
             await desk.window.command('Developer: Reload Window');
