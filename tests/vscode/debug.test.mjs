@@ -228,7 +228,7 @@ test('a compound: both parts run, and each stop names its session', async () => 
 });
 
 test('a compound starts as a whole or not at all, its tasks first, and ends as a whole when somebody ends a part', async () => {
-    const refusals = [['one is not built', /The task "fails" failed with exit code 3/], ['one is unheard', /debugs the type unheard-of/], ['one is not there', /gone/]];
+    const refusals = [['one is not built', /The task "fails" failed with exit code 3/], ['one is unheard', /debugs the type unheard-of/], ['one is not there', /gone/], ['none is named', /named in none is named, a compound/]];
     for (const [configuration_name, expected] of refusals) {
         const refused = await client.call('start_debugging', { configuration_name, timeout: 30 });
         assert.match(refused.message, expected, JSON.stringify(refused));
@@ -254,7 +254,11 @@ test('a compound starts as a whole or not at all, its tasks first, and ends as a
     const { output } = await client.call('debug', { action: 'output' });
     assert.match(output, /went/);
     fs.rmSync(path.join(folder, 'go'));
-    await client.call('stop_debugging', { session_id: (await start()).session_id });
+    await start();
+    const all = running().join();
+    await window.press('restart');
+    await until('one was restarted, and the others run', () => running().length === 5 && running().join() !== all);
+    await client.call('stop_debugging', { session_id: running()[0] });
     await until('all have ended', () => running().length === 0);
     await client.clear();
 });

@@ -53,7 +53,8 @@ interface ExceptionArguments {
 }
 interface Compound {
     name: string;
-    configurations: (string | { name: string; folder?: string })[];
+    /** Whatever is written there. */
+    configurations?: unknown;
     preLaunchTask?: unknown;
     stopAll?: boolean;
 }
@@ -252,7 +253,8 @@ export class EditorDebugger implements vscode.Disposable {
             },
             onWillReceiveMessage: (message: DapMessage) => {
                 known.focus.onSent(message, known.passing.onSent(message));
-                if (ENDS.has(message.command ?? '') && known.isOver !== true) {
+                // One that is restarted is not stopped.
+                if (ENDS.has(message.command ?? '') && known.isOver !== true && message.arguments?.restart !== true) {
                     this.onStopped(session);
                 }
                 this.chooseExceptions(known, message);
@@ -313,6 +315,10 @@ export class EditorDebugger implements vscode.Disposable {
     private onEnded(session: vscode.DebugSession): void {
         if (this.sessions.delete(session.id)) {
             this.tell(EditorSessionEnded, { session: session.id });
+        }
+        const start = this.startOf(session);
+        if (start !== null && ![...this.sessions.values()].some((other) => this.startOf(other.session) === start)) {
+            this.together.delete(start);
         }
     }
 
@@ -399,13 +405,17 @@ function find(wish: EditorStart): Found | string {
 function findParts(compound: Compound, own: Folder): Found | string {
     const all: Folder[] = [...(vscode.workspace.workspaceFolders ?? []), undefined];
     const parts: Part[] = [];
-    for (const part of compound.configurations) {
-        const wish: { name: string; folder?: string } = typeof part === 'string' ? { name: part } : part;
+    const written: unknown[] = Array.isArray(compound.configurations) ? compound.configurations : [];
+    if (written.length === 0) {
+        return `in ${compound.name}, a compound`;
+    }
+    for (const part of written) {
+        const wish = (typeof part === 'string' ? { name: part } : (part ?? {})) as { name?: string; folder?: string };
         const places = wish.folder === undefined ? [own, ...all] : all.filter((folder) => folder?.name === wish.folder);
-        const found = places.map((folder) => ({ folder, configuration: named(wish.name, 'configurations', folder) }));
+        const found = places.map((folder) => ({ folder, configuration: named(wish.name ?? '', 'configurations', folder) }));
         const first = found.find((place): place is Part => place.configuration !== undefined);
         if (first === undefined) {
-            return `${wish.name} (a part of ${compound.name})`;
+            return `${wish.name ?? JSON.stringify(part)} (a part of ${compound.name})`;
         }
         parts.push(first);
     }

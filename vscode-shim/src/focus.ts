@@ -17,7 +17,7 @@ export interface DapMessage {
     command?: string;
     success?: boolean;
     message?: string;
-    arguments?: { startFrame?: number; filters?: string[]; filterOptions?: { filterId: string }[] };
+    arguments?: { startFrame?: number; restart?: boolean; filters?: string[]; filterOptions?: { filterId: string }[] };
     body?: {
         category?: string;
         output?: string;
