@@ -137,6 +137,77 @@ const EXPRESSIONS: &[&str] = &[
     "names.toArray().length",
     "true ^ false & true | false",
     "count > 2 == true",
+    // What changes something; each is the same when it is done again.
+    "a = b = 4",
+    "(a = 3) + a",
+    "a <<= 33",
+    "a >>>= 1",
+    "a = -7",
+    "a /= 2",
+    "a %= 2",
+    "a ^= 5",
+    "--a",
+    "-a-- - a",
+    "a++ + ++a",
+    "small = 100",
+    "small += 100",
+    "mark = 98",
+    "mark += 1",
+    "mark++",
+    "mark",
+    "wide = count",
+    "wide <<= 40",
+    "wide -= 1.5",
+    "ratio = 1",
+    "ratio /= 4",
+    "flag = count > 3",
+    "flag &= false",
+    "flag ? (a = 1) : (a = 2)",
+    "false && (a = 9) > 0",
+    "a",
+    "box = 5",
+    "box++",
+    "box += 2",
+    "text = null",
+    "text += count",
+    "text = \"x\"",
+    "text == \"x\"",
+    "text += 'c'",
+    "some[0] = 2",
+    "some[0]++ + some[0]",
+    "some[a = 1] = some[0] = 9",
+    "some[1] + some[0]",
+    "table[0][0] = 1",
+    "table[0][0] -= 4",
+    "(table[0] = new int[] {7, 8})[1]",
+    "kept = 2",
+    "this.kept += 3",
+    "Program.this.other = 5",
+    "other--",
+    "tally = 3",
+    "Program.tally *= 2",
+    "(any = item) == item",
+    "any = null",
+    "(copy = new ArrayList<>(names)).size()",
+    "item.kind(a = 1)",
+    "super.hashCode() == this.hashCode()",
+    "super.equals(names)",
+    // New arrays.
+    "new int[2].length",
+    "new int[2][3][1].length",
+    "(new int[2][3])[1].length",
+    "new int[3][].length",
+    "new int[] {1, 2}[1]",
+    "new int[][] {{1}, {2, 3}}[1][1]",
+    "new int[] {1,}.length + new int[] {}.length",
+    "new char[] {'a', 98}[1]",
+    "new long[] {1}[0] + 1",
+    "new String[] {\"a\", null}.length",
+    "new Object[] {1, \"x\"}[0]",
+    "new Shape[] {item}[0].sides()",
+    "Arrays.toString(new double[] {1, count})",
+    "Arrays.deepToString(new int[2][2])",
+    "Arrays.asList(new Integer[] {1, 2}).size()",
 ];
 
 /// What is said when it cannot be done.
@@ -158,7 +229,21 @@ const ERRORS: &[(&str, &str)] = &[
     ("1 << 2.0", "`<<` needs whole numbers"),
     ("1.5 & 1", "`&` needs whole numbers"),
     ("count ? 1 : 2", "expected true or false, found a value of type int"),
-    ("count = 3", "an expression cannot assign"),
+    ("count + 1 = 3", "`=` can change a variable, a field or an element, and nothing else"),
+    ("twice(1)++", "`++` can change a variable, a field or an element, and nothing else"),
+    ("count = 1.5", "a value of type double cannot be assigned to what is of type int"),
+    ("count = none", "null cannot be assigned to what is of type int"),
+    ("small = 300", "a value of type int cannot be assigned to what is of type byte"),
+    ("name = count", "a value of type int cannot be assigned to what is of type java.lang.String"),
+    (
+        "shape = names",
+        "a value of type java.util.ArrayList cannot be assigned to what is of type Program$Shape",
+    ),
+    ("item.price = 6", "`price` is final"),
+    ("LIMIT++", "`LIMIT` is final"),
+    ("ints[3] = 1", "index 3 is out of bounds"),
+    ("names.forEach(one -> one)", "a lambda is not supported in an expression"),
+    ("names.forEach(names::add)", "a lambda is not supported in an expression"),
     ("count +", "unexpected `the end`"),
     ("(count", "expected `)`, found `the end`"),
     ("(Item) names", "a java.util.ArrayList cannot be cast to Item"),
@@ -167,8 +252,9 @@ const ERRORS: &[(&str, &str)] = &[
     ("new Shape()", "`new` cannot make a Program$Shape"),
     ("new Color()", "`new` cannot make a Program$Color"),
     ("new Fresh(-1)", "new Program$Fresh() threw java.lang.IllegalArgumentException: -1"),
-    ("new int[2]", "`new` of an array is not supported in an expression"),
-    ("super.toString()", "`super` is not supported in an expression"),
+    ("new int[-1]", "newInstance() threw java.lang.NegativeArraySizeException: -1"),
+    ("new int[] {1.5}", "a value of type double cannot be assigned to what is of type int"),
+    ("super.own", "java.lang.Object has no field `own`"),
 ];
 
 /// Says what each expression is, where `// said` stands.
@@ -211,7 +297,9 @@ public class Program {
       said = n + String.join("", more);
     }
   }
+  static int tally;
   int sold = 3;
+  int other;
   int twice(int n) { return 2 * n; }
   static int thrice(int n) {
     Late.calls++;
@@ -223,6 +311,7 @@ public class Program {
   static void say(int n, Object value) { System.out.println(n + " " + value); }
   class Inner {
     int own = 4;
+    int kept;
     void run(int count, char letter, List<String> names, List<Integer> numbers) {
       String none = null;
       String name = "shop";
@@ -234,6 +323,18 @@ public class Program {
       int[] ints = {1, 2, 3};
       int[][] grid = {{1}, {2, 3}};
       Map<Integer, String> prices = new HashMap<>(Map.of(2, "two"));
+      int a = 0, b = 0;
+      byte small = 0;
+      char mark = 'm';
+      long wide = 0;
+      double ratio = 0;
+      boolean flag = false;
+      String text = null;
+      Integer box = 0;
+      int[] some = {0, 0};
+      int[][] table = {{0}};
+      Shape any = null;
+      List<String> copy = null;
       int sides = Shape.SIDES + Color.values().length; // here
       // said
       for (int n = 0; n < 5; n++) {
@@ -244,6 +345,7 @@ public class Program {
   public static void main(String[] args) {
     new Program().new Inner().run(6, 'a', new ArrayList<>(List.of("a", "b")), List.of(1, 2, 3));
     System.out.println("the end"); // by one that fails
+    System.out.println(args.length); // by one that changes something
   }
 }
 "#;
@@ -285,6 +387,7 @@ async fn expressions_of_java_are_what_java_says() {
     for expression in EXPRESSIONS {
         told.push(evaluate(&debugger, &stop, expression).await.replace('"', ""));
     }
+    assert_eq!(evaluate(&debugger, &stop, "a = a + 1 ;").await, "2", "a statement");
     for (expression, why) in ERRORS {
         let told = evaluate(&debugger, &stop, expression).await;
         assert!(told.contains(why), "{expression}: {told}");
@@ -301,6 +404,7 @@ async fn expressions_of_java_are_what_java_says() {
         .await
         .unwrap();
     debugger.set_breakpoint(when("// by one that fails", "nobody > 1")).await.unwrap();
+    debugger.set_breakpoint(when("// by one that changes something", "(args = null) == null")).await.unwrap();
     let Waited::Stopped(stop) = resume(&debugger, &stop, Resume::Continue).await else {
         panic!("its condition holds")
     };
@@ -313,12 +417,17 @@ async fn expressions_of_java_are_what_java_says() {
     };
     assert_eq!(stop.line, Some(line("// by one that fails").into()));
     assert_eq!(evaluate(&debugger, &stop, "thrice(6)").await, "18");
+    let Waited::Stopped(stop) = resume(&debugger, &stop, Resume::Continue).await else {
+        panic!("it stops when it must not do what it is told")
+    };
+    assert_eq!(evaluate(&debugger, &stop, "args.length").await, "0");
     let Waited::Completed(ended) = resume(&debugger, &stop, Resume::Continue).await else {
         panic!("nothing more is there")
     };
 
     let said = printed(&debugger, &ended.session).await;
     assert!(said.contains("the condition `nobody > 1` failed: cannot find `nobody`"), "{said}");
+    assert!(said.contains("failed: a condition cannot change anything; compare with `==`"), "{said}");
     let mut wrong = Vec::new();
     for (n, (expression, told)) in EXPRESSIONS.iter().zip(&told).enumerate() {
         let truth = said.lines().find_map(|line| line.strip_prefix(&format!("{n} "))).unwrap_or_default();

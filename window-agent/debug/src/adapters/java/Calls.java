@@ -50,6 +50,9 @@ final class Calls {
         "long", List.of("float", "double"),
         "float", List.of("double"));
 
+    /** What takes a whole number that is small enough. */
+    private static final Set<String> NARROW = Set.of("byte", "short", "char");
+
     private static final String CONSTRUCTOR = "<init>";
     /** What is thrown for a class that is not there; on some disks a name differs by its case. */
     private static final Set<String> UNKNOWN = Set.of("java.lang.ClassNotFoundException", "java.lang.NoClassDefFoundError");
@@ -80,6 +83,11 @@ final class Calls {
         return invoke(of, method, arguments);
     }
 
+    /** Of an object, as this class above its own has it. */
+    Value callAbove(ObjectReference of, ReferenceType above, String name, List<Value> arguments) {
+        return invoke(of, pick(above, name, false, arguments), arguments, ObjectReference.INVOKE_NONVIRTUAL);
+    }
+
     /** Of a class. */
     Value call(ReferenceType of, String name, List<Value> arguments) {
         Method method = pick(of, name, true, arguments);
@@ -100,13 +108,26 @@ final class Calls {
         return invoke(null, pick(type, CONSTRUCTOR, false, arguments), arguments);
     }
 
+    /** A new array of what is of this class. */
+    ArrayReference array(ClassObjectReference of, int length) {
+        List<ReferenceType> known = vm.classesByName("java.lang.reflect.Array");
+        ReferenceType arrays = known.isEmpty() ? load("java.lang.reflect.Array", null) : known.get(0);
+        return (ArrayReference) call(arrays, "newInstance", List.of(of, vm.mirrorOf(length)));
+    }
+
+    /** `int.class` and the like. */
+    ClassObjectReference classOf(String primitive) {
+        ReferenceType box = vm.classesByName(BOXES.get(primitive)).get(0);
+        return (ClassObjectReference) box.getValue(box.fieldByName("TYPE"));
+    }
+
     /** Loads and initializes a class; `null` when there is none of that name. */
     ReferenceType load(String name, ClassLoaderReference loader) {
         String signature = "(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;";
         Method method = vm.classesByName("java.lang.Class").get(0).methodsByName("forName", signature).get(0);
         List<Value> arguments = Arrays.asList(hold(vm.mirrorOf(name)), vm.mirrorOf(true), loader);
         try {
-            return ((ClassObjectReference) run(null, method, arguments)).reflectedType();
+            return ((ClassObjectReference) run(null, method, arguments, 0)).reflectedType();
         } catch (InvocationException e) {
             if (UNKNOWN.contains(e.exception().referenceType().name())) return null;
             throw new IllegalArgumentException("cannot load " + name + ": " + told(e.exception()));
@@ -192,8 +213,12 @@ final class Calls {
     }
 
     private Value invoke(ObjectReference of, Method method, List<Value> given) {
+        return invoke(of, method, given, 0);
+    }
+
+    private Value invoke(ObjectReference of, Method method, List<Value> given, int how) {
         try {
-            return run(of, method, given);
+            return run(of, method, given, how);
         } catch (InvocationException e) {
             throw new IllegalArgumentException(shown(method) + " threw " + told(e.exception()));
         }
@@ -203,14 +228,20 @@ final class Calls {
         return (method.isConstructor() ? "new " + method.declaringType().name() : method.name()) + "()";
     }
 
-    private Value run(ObjectReference of, Method method, List<Value> given) throws InvocationException {
+    /** The program may collect what is made here while the next method runs, if nobody holds it. */
+    private Value run(ObjectReference of, Method method, List<Value> given, int how) throws InvocationException {
+        Value result = runOnly(of, method, given, how);
+        return result instanceof ObjectReference ? hold((ObjectReference) result) : result;
+    }
+
+    private Value runOnly(ObjectReference of, Method method, List<Value> given, int how) throws InvocationException {
         try {
             List<Value> arguments = fitted(method, given);
-            int options = ObjectReference.INVOKE_SINGLE_THREADED;
+            int options = ObjectReference.INVOKE_SINGLE_THREADED | how;
             ReferenceType type = method.declaringType();
             try (Quiet quiet = new Quiet(vm)) {
                 if (method.isConstructor()) {
-                    return hold(((ClassType) type).newInstance(thread, method, arguments, options));
+                    return ((ClassType) type).newInstance(thread, method, arguments, options);
                 }
                 if (!method.isStatic()) return of.invokeMethod(thread, method, arguments, options);
                 return type instanceof ClassType
@@ -290,6 +321,21 @@ final class Calls {
         return value instanceof PrimitiveValue ? boxed((PrimitiveValue) value) : value;
     }
 
+    /** A value as a variable of this type takes it; what is too wide for that is refused, or cut where there is a cast. */
+    Value assigned(Value value, String type, boolean isCast) {
+        if (converts(value, type, Phase.BOXED)) return fitted(value, type);
+        Value inside = unboxed(value);
+        boolean isNumber = inside instanceof PrimitiveValue && !(inside instanceof BooleanValue);
+        if (isNumber && isPrimitive(type) && !type.equals("boolean")) {
+            PrimitiveValue number = (PrimitiveValue) inside;
+            PrimitiveValue cut = primitive(type, number);
+            boolean isShort = NARROW.contains(type) && widens(number.type().name(), "int");
+            if (isCast || isShort && cut.intValue() == number.intValue()) return cut;
+        }
+        String what = value == null ? "null" : "a value of type " + typeName(value);
+        throw new IllegalArgumentException(what + " cannot be assigned to what is of type " + type);
+    }
+
     private static String told(ObjectReference exception) {
         String type = exception.referenceType().name();
         Field field = exception.referenceType().fieldByName("detailMessage");
@@ -336,7 +382,7 @@ final class Calls {
         for (ReferenceType box : vm.classesByName(BOXES.get(type))) {
             for (Method method : box.methodsByName("valueOf")) {
                 boolean isMeant = method.argumentTypeNames().equals(List.of(type));
-                if (isMeant) return hold((ObjectReference) invoke(null, method, List.of(value)));
+                if (isMeant) return (ObjectReference) invoke(null, method, List.of(value));
             }
         }
         throw new IllegalArgumentException("cannot make an object of the " + type);
@@ -360,7 +406,8 @@ final class Calls {
         return BOXES.containsKey(type);
     }
 
-    private static String part(String array) {
+    /** The type of what an array has. */
+    static String part(String array) {
         return array.endsWith("[]") ? array.substring(0, array.length() - 2) : array.replaceFirst("\\.\\.\\.$", "");
     }
 

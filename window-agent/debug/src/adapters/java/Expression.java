@@ -1,10 +1,15 @@
 import com.sun.jdi.AbsentInformationException;
 import com.sun.jdi.ArrayReference;
+import com.sun.jdi.ArrayType;
 import com.sun.jdi.BooleanValue;
 import com.sun.jdi.ClassLoaderReference;
+import com.sun.jdi.ClassNotLoadedException;
+import com.sun.jdi.ClassObjectReference;
+import com.sun.jdi.ClassType;
 import com.sun.jdi.DoubleValue;
 import com.sun.jdi.Field;
 import com.sun.jdi.FloatValue;
+import com.sun.jdi.InvalidTypeException;
 import com.sun.jdi.LocalVariable;
 import com.sun.jdi.LongValue;
 import com.sun.jdi.ObjectReference;
@@ -21,41 +26,16 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.function.Supplier;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
  * Works out an expression of Java in a frame of a stopped thread, as Java would.
  *
- * It has the operators, casts, calls and names of Java, but nothing that makes or changes something by itself: no
- * assignments, no arrays, no lambdas. The right side of `&&` and `||`, and what `?:` does not choose, is read and not
- * worked out. A value has the type that it has now, not the one that it is declared with.
+ * It has the operators, casts, calls, assignments and names of Java, and makes objects and arrays, but no lambdas. The
+ * right side of `&&` and `||`, and what `?:` does not choose, is read and not worked out. A value has the type that it
+ * has now, not the one that it is declared with.
  */
 final class Expression {
-    private enum Kind { TEXT, CHAR, NUMBER, NAME, SIGN, END }
-
-    private static final class Token {
-        final Kind kind;
-        final String text;
-
-        Token(Kind kind, String text) {
-            this.kind = kind;
-            this.text = text;
-        }
-
-        boolean is(String sign) {
-            return (kind == Kind.SIGN || kind == Kind.NAME) && text.equals(sign);
-        }
-    }
-
-    private static final Pattern TOKEN = Pattern.compile(
-        "(?<text>\"(?:\\\\.|[^\"\\\\])*\")"
-            + "|(?<char>'(?:\\\\u+[0-9a-fA-F]{4}|\\\\.|[^'\\\\])')"
-            + "|(?<number>0[xX][0-9a-fA-F_]+[lL]?|0[bB][01_]+[lL]?"
-            + "|(?:[0-9][0-9_]*\\.?[0-9_]*|\\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?[lLfFdD]?)"
-            + "|(?<name>\\p{javaJavaIdentifierStart}\\p{javaJavaIdentifierPart}*)"
-            + "|(?<sign>>>>|<<|>>|<=|>=|==|!=|&&|\\|\\||[-+*/%<>!~&|^?:.,()\\[\\]])");
     /** Where classes are looked for that the program has not loaded, after its own. */
     private static final List<String> OFTEN =
         List.of("java.util.stream", "java.util.function", "java.time", "java.math", "java.io", "java.nio.file");
@@ -64,11 +44,35 @@ final class Expression {
         {"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">=", "instanceof"},
         {"<<", ">>", ">>>"}, {"+", "-"}, {"*", "/", "%"},
     };
-    /** Names that are none. */
-    private static final Set<String> WORDS = Set.of("true", "false", "null", "this", "super", "instanceof", "new");
+    private static final String[] ASSIGNMENTS =
+        {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", ">>>="};
+    private static final String[] STEPS = {"++", "--"};
 
-    private final List<Token> tokens = new ArrayList<>();
-    private int next;
+    /** What changes a variable. */
+    private interface Write {
+        void of(Value value) throws InvalidTypeException, ClassNotLoadedException;
+    }
+
+    /** A variable, a field or an element. */
+    private static final class Place {
+        final String type;
+        final Supplier<Value> read;
+        final Write write;
+
+        Place(String type, Supplier<Value> read, Write write) {
+            this.type = type;
+            this.read = read;
+            this.write = write;
+        }
+    }
+
+    private final Tokens tokens;
+    /** What was read last, and the tokens that name it, from one to before another. */
+    private Place place;
+    private int placeFrom;
+    private int placeEnd;
+    /** Who asks whether something is true does not want it changed. */
+    private boolean mayAssign = true;
     /** False in a part that is read only. */
     private boolean isLive = true;
     private final VirtualMachine vm;
@@ -81,29 +85,14 @@ final class Expression {
         this.vm = thread.virtualMachine();
         this.frame = frame;
         this.calls = new Calls(thread);
-        Matcher matcher = TOKEN.matcher(source);
-        int at = 0;
-        while (at < source.length()) {
-            if (Character.isWhitespace(source.charAt(at))) {
-                at++;
-                continue;
-            }
-            matcher.region(at, source.length());
-            if (!matcher.lookingAt()) throw unreadable(source.substring(at, at + 1));
-            for (Kind kind : Kind.values()) {
-                String text = kind == Kind.END ? null : matcher.group(kind.name().toLowerCase(Locale.ROOT));
-                if (text != null) tokens.add(new Token(kind, text));
-            }
-            at = matcher.end();
-        }
-        tokens.add(new Token(Kind.END, "the end"));
+        this.tokens = new Tokens(source);
     }
 
     /** The value; `null` is Java's. */
     Value evaluate() {
         try {
-            Value value = conditional();
-            if (peek().kind != Kind.END) throw unreadable(peek().text);
+            Value value = assignment();
+            if (tokens.peek().kind != Tokens.Kind.END) throw Tokens.unreadable(tokens.peek().text);
             return value;
         } finally {
             calls.release();
@@ -112,17 +101,64 @@ final class Expression {
 
     /** The value of a condition. */
     boolean isTrue() {
+        mayAssign = false;
         return truth(evaluate());
     }
 
     // Reading.
 
+    private Value assignment() {
+        int from = tokens.next();
+        Value value = conditional();
+        int end = tokens.next();
+        String sign = tokens.takeOneOf(ASSIGNMENTS);
+        if (sign == null) return value;
+        Place to = target(from, end, sign);
+        Value right = assignment();
+        return isLive ? store(to, sign.substring(0, sign.length() - 1), value, right) : null;
+    }
+
+    /** What these tokens name, for it to be changed. */
+    private Place target(int from, int end, String sign) {
+        if (!mayAssign) throw new IllegalArgumentException("a condition cannot change anything; compare with `==`");
+        boolean isPlace = place != null && placeFrom == from && placeEnd == end;
+        if (isLive && !isPlace) {
+            throw new IllegalArgumentException("`" + sign + "` can change a variable, a field or an element, and nothing else");
+        }
+        return place;
+    }
+
+    private Value store(Place to, String operator, Value before, Value right) {
+        boolean isText = operator.equals("+") && to.type.equals("java.lang.String");
+        Value result = isText ? joined(before, right) : right;
+        if (operator.isEmpty()) {
+            result = right instanceof StringReference ? interned(right) : right;
+        } else if (!isText) {
+            result = operation(operator, before, right);
+        }
+        Value fitting = calls.assigned(result, to.type, !operator.isEmpty());
+        try {
+            to.write.of(fitting);
+        } catch (InvalidTypeException | ClassNotLoadedException e) {
+            throw new IllegalArgumentException("it cannot be assigned: " + e.getMessage());
+        }
+        return fitting;
+    }
+
+    private Value read(Place from, int firstToken) {
+        Value value = from.read.get();
+        place = from;
+        placeFrom = firstToken;
+        placeEnd = tokens.next();
+        return value;
+    }
+
     private Value conditional() {
         Value condition = binary(0);
-        if (!take("?")) return condition;
+        if (!tokens.take("?")) return condition;
         boolean isTrue = isLive && truth(condition);
-        Value first = part(isTrue, this::conditional);
-        expect(":");
+        Value first = part(isTrue, this::assignment);
+        tokens.expect(":");
         Value second = part(!isTrue, this::conditional);
         return isTrue ? first : second;
     }
@@ -141,11 +177,11 @@ final class Expression {
         if (level == LEVELS.length) return unary();
         Value left = binary(level + 1);
         while (true) {
-            String sign = takeOneOf(LEVELS[level]);
+            String sign = tokens.takeOneOf(LEVELS[level]);
             if (sign == null) return left;
             if (sign.equals("instanceof")) {
-                String type = type();
-                if (type == null) throw unreadable(peek().text);
+                String type = tokens.type();
+                if (type == null) throw Tokens.unreadable(tokens.peek().text);
                 left = isLive ? vm.mirrorOf(isInstance(left, type)) : null;
             } else if (sign.equals("||") || sign.equals("&&")) {
                 boolean isDecided = isLive && truth(left) == sign.equals("||");
@@ -159,45 +195,63 @@ final class Expression {
     }
 
     private Value unary() {
-        if (take("!")) {
+        if (tokens.take("!")) {
             Value value = unary();
             return isLive ? vm.mirrorOf(!truth(value)) : null;
         }
-        if (take("-")) {
+        if (tokens.take("-")) {
             // The least number has no positive counterpart.
-            if (peek().kind == Kind.NUMBER) return members(number("-" + advance().text));
+            if (tokens.peek().kind == Tokens.Kind.NUMBER) return members(number("-" + tokens.advance().text), tokens.next());
             Value value = unary();
             return isLive ? negated(calls.number(value)) : null;
         }
-        if (take("+")) {
+        if (tokens.take("+")) {
             Value value = unary();
             return isLive ? operation("+", vm.mirrorOf(0), calls.number(value)) : null;
         }
-        if (take("~")) {
+        if (tokens.take("~")) {
             Value value = unary();
             return isLive ? operation("^", vm.mirrorOf(-1), value) : null;
         }
-        String type = castType();
-        if (type == null) return members(primary());
+        String step = tokens.takeOneOf(STEPS);
+        if (step != null) {
+            int from = tokens.next();
+            Value value = unary();
+            Place to = target(from, tokens.next(), step);
+            return isLive ? store(to, step.substring(1), value, vm.mirrorOf(1)) : null;
+        }
+        String type = tokens.castType();
+        if (type == null) return postfix();
         Value value = unary();
         return isLive ? cast(type, value) : null;
     }
 
-    private Value members(Value of) {
+    private Value postfix() {
+        int from = tokens.next();
+        Value value = members(primary(), from);
+        int end = tokens.next();
+        String step = tokens.takeOneOf(STEPS);
+        if (step == null) return value;
+        Place to = target(from, end, step);
+        if (isLive) store(to, step.substring(1), value, vm.mirrorOf(1));
+        return value;
+    }
+
+    private Value members(Value of, int from) {
         Value value = of;
         while (true) {
-            if (take(".")) {
-                String name = name();
-                if (at("(")) {
+            if (tokens.take(".")) {
+                String name = tokens.name();
+                if (tokens.at("(")) {
                     List<Value> arguments = arguments();
                     value = isLive ? calls.call(object(value, name + "()"), name, arguments) : null;
                 } else {
-                    value = isLive ? field(value, name) : null;
+                    value = isLive ? field(value, name, from) : null;
                 }
-            } else if (take("[")) {
-                Value index = conditional();
-                expect("]");
-                value = isLive ? element(value, index) : null;
+            } else if (tokens.take("[")) {
+                Value index = assignment();
+                tokens.expect("]");
+                value = isLive ? read(element(value, index), from) : null;
             } else {
                 return value;
             }
@@ -205,25 +259,26 @@ final class Expression {
     }
 
     private Value primary() {
-        Token token = advance();
+        Tokens.Token token = tokens.advance();
         switch (token.kind) {
             case NUMBER:
                 return number(token.text);
             case TEXT:
-                return isLive ? literal(unescaped(token.text)) : null;
+                return isLive ? literal(Tokens.unescaped(token.text)) : null;
             case CHAR:
-                return vm.mirrorOf(unescaped(token.text).charAt(0));
+                return vm.mirrorOf(Tokens.unescaped(token.text).charAt(0));
             case NAME:
                 return named(token.text);
             default:
-                if (!token.is("(")) throw unreadable(token.text);
-                Value value = conditional();
-                expect(")");
+                if (!token.is("(")) throw Tokens.unreadable(token.text);
+                Value value = assignment();
+                tokens.expect(")");
                 return value;
         }
     }
 
     private Value named(String name) {
+        int from = tokens.next() - 1;
         switch (name) {
             case "true":
             case "false":
@@ -235,19 +290,19 @@ final class Expression {
             case "new":
                 return created();
             case "super":
-                throw new IllegalArgumentException("`" + name + "` is not supported in an expression");
+                return above();
             default:
         }
-        if (at("(")) {
+        if (tokens.at("(")) {
             List<Value> arguments = arguments();
             return isLive ? own(name, arguments) : null;
         }
         if (!isLive) return null;
-        Supplier<Value> variable = variable(name);
-        if (variable != null) return variable.get();
+        Place variable = variable(name);
+        if (variable != null) return read(variable, from);
         ReferenceType type = typeHere(name);
         if (type == null) throw unknown(name, "no variable here, and no class, has this name");
-        return ofClass(type);
+        return ofClass(type, from);
     }
 
     private static IllegalArgumentException unknown(String name, String why) {
@@ -256,9 +311,10 @@ final class Expression {
     }
 
     private Value created() {
-        String name = type();
-        if (name == null) throw unreadable(peek().text);
-        if (!at("(")) throw new IllegalArgumentException("`new` of an array is not supported in an expression");
+        String name = tokens.type();
+        if (name == null) throw Tokens.unreadable(tokens.peek().text);
+        if (tokens.at("{") && name.endsWith("[]")) return listed(name);
+        if (tokens.at("[")) return sized(name);
         List<Value> arguments = arguments();
         if (!isLive) return null;
         ReferenceType type = typeNamed(name, true);
@@ -266,103 +322,89 @@ final class Expression {
         return calls.create(type, arguments);
     }
 
-    private List<Value> arguments() {
-        List<Value> arguments = new ArrayList<>();
-        expect("(");
-        if (take(")")) return arguments;
-        do {
-            arguments.add(conditional());
-        } while (take(","));
-        expect(")");
-        return arguments;
-    }
-
-    /** A type in parentheses, before what it is for; else nothing is taken. */
-    private String castType() {
-        int before = next;
-        if (take("(")) {
-            String type = type();
-            if (type != null && take(")") && (Calls.isPrimitive(type) || isOperand(peek()))) return type;
+    /** An array of this type with all that it has, in braces. */
+    private Value listed(String type) {
+        String part = Calls.part(type);
+        List<Value> values = new ArrayList<>();
+        tokens.expect("{");
+        while (!tokens.at("}")) {
+            values.add(tokens.at("{") && part.endsWith("[]") ? listed(part) : assignment());
+            if (!tokens.take(",")) break;
         }
-        next = before;
-        return null;
+        tokens.expect("}");
+        if (!isLive) return null;
+        ArrayReference array = calls.array(classOf(part), values.size());
+        for (int n = 0; n < values.size(); n++) put(array, n, calls.assigned(values.get(n), part(array), false));
+        return array;
     }
 
-    private static boolean isOperand(Token token) {
-        boolean isSign = token.kind == Kind.SIGN || token.kind == Kind.END;
-        return isSign ? "(!~".contains(token.text) : !token.is("instanceof");
-    }
-
-    /** A type without what it is of; `null` where none stands. */
-    private String type() {
-        if (peek().kind != Kind.NAME || WORDS.contains(peek().text)) return null;
-        StringBuilder type = new StringBuilder(advance().text);
-        while (at(".") && tokens.get(next + 1).kind == Kind.NAME) {
-            next++;
-            type.append('.').append(advance().text);
-        }
-        if (at("<") && !passTypeArguments()) return null;
-        while (at("[") && tokens.get(next + 1).is("]")) {
-            next += 2;
+    /** An array of so many of this type, or of arrays of them. */
+    private Value sized(String of) {
+        List<Value> sizes = new ArrayList<>();
+        StringBuilder type = new StringBuilder(of);
+        while (!tokens.at("[]") && tokens.take("[")) {
+            sizes.add(assignment());
+            tokens.expect("]");
             type.append("[]");
         }
-        return type.toString();
+        while (tokens.take("[]")) type.append("[]");
+        return isLive ? sized(type.toString(), sizes) : null;
     }
 
-    private boolean passTypeArguments() {
-        int depth = 0;
-        do {
-            Token token = advance();
-            if (token.is("<")) {
-                depth++;
-            } else if (token.kind == Kind.SIGN && token.text.startsWith(">")) {
-                depth -= token.text.length();
-            } else if (token.kind != Kind.NAME && !(token.kind == Kind.SIGN && ",.?[]&".contains(token.text))) {
-                return false;
-            }
-        } while (depth > 0);
-        return depth == 0;
+    private ArrayReference sized(String type, List<Value> sizes) {
+        String part = Calls.part(type);
+        ArrayReference array = calls.array(classOf(part), calls.number(sizes.get(0)).intValue());
+        List<Value> more = sizes.subList(1, sizes.size());
+        for (int n = 0; !more.isEmpty() && n < array.length(); n++) put(array, n, sized(part, more));
+        return array;
     }
 
-    private Token peek() {
-        return tokens.get(next);
+    private ClassObjectReference classOf(String type) {
+        if (type.endsWith("[]")) return calls.array(classOf(Calls.part(type)), 0).referenceType().classObject();
+        if (Calls.isPrimitive(type)) return calls.classOf(type);
+        ReferenceType known = typeNamed(type, true);
+        if (known == null) throw unknown(type, "no class has this name");
+        return known.classObject();
     }
 
-    private Token advance() {
-        Token token = tokens.get(next);
-        if (token.kind != Kind.END) next++;
-        return token;
+    private static String part(ArrayReference array) {
+        return ((ArrayType) array.referenceType()).componentTypeName();
     }
 
-    private boolean at(String sign) {
-        return peek().is(sign);
-    }
-
-    private boolean take(String sign) {
-        if (!at(sign)) return false;
-        next++;
-        return true;
-    }
-
-    private String takeOneOf(String[] signs) {
-        for (String sign : signs) {
-            if (take(sign)) return sign;
+    private static void put(ArrayReference array, int at, Value value) {
+        try {
+            array.setValue(at, value);
+        } catch (InvalidTypeException | ClassNotLoadedException e) {
+            throw new IllegalArgumentException("it cannot be an element: " + e.getMessage());
         }
-        return null;
     }
 
-    private void expect(String sign) {
-        if (!take(sign)) throw new IllegalArgumentException("expected `" + sign + "`, found `" + peek().text + "`");
+    /** What the class above this one has. */
+    private Value above() {
+        tokens.expect(".");
+        String name = tokens.name();
+        ReferenceType own = frame.location().declaringType();
+        ReferenceType above = own instanceof ClassType ? ((ClassType) own).superclass() : null;
+        if (above == null) throw new IllegalArgumentException("there is no `super` here");
+        if (tokens.at("(")) {
+            List<Value> arguments = arguments();
+            return isLive ? calls.callAbove(self(), above, name, arguments) : null;
+        }
+        if (!isLive) return null;
+        Field field = above.fieldByName(name);
+        if (field == null) throw new IllegalArgumentException(above.name() + " has no field `" + name + "`");
+        return field.isStatic() ? calls.ofClass(above, field) : self().getValue(field);
     }
 
-    private String name() {
-        if (peek().kind != Kind.NAME) throw unreadable(peek().text);
-        return advance().text;
-    }
-
-    private static IllegalArgumentException unreadable(String text) {
-        String why = text.equals("=") ? "an expression cannot assign" : "unexpected `" + text + "`";
-        return new IllegalArgumentException(why);
+    private List<Value> arguments() {
+        List<Value> arguments = new ArrayList<>();
+        tokens.expect("(");
+        if (tokens.take(")")) return arguments;
+        do {
+            arguments.add(assignment());
+        } while (tokens.take(","));
+        tokens.expect(")");
+        return arguments;
     }
 
     // Literals.
@@ -404,34 +446,6 @@ final class Expression {
         return literal;
     }
 
-    private static String unescaped(String quoted) {
-        StringBuilder text = new StringBuilder();
-        for (int at = 1; at < quoted.length() - 1; at++) {
-            char next = quoted.charAt(at);
-            if (next != '\\') {
-                text.append(next);
-                continue;
-            }
-            char escaped = quoted.charAt(++at);
-            int plain = "btnfrs".indexOf(escaped);
-            if (plain >= 0) {
-                text.append("\b\t\n\f\r ".charAt(plain));
-            } else if (escaped == 'u') {
-                while (quoted.charAt(at) == 'u') at++;
-                text.append((char) Integer.parseInt(quoted.substring(at, at + 4), 16));
-                at += 3;
-            } else if (escaped >= '0' && escaped <= '7') {
-                int end = at;
-                while (end < at + (escaped < '4' ? 3 : 2) && "01234567".indexOf(quoted.charAt(end)) >= 0) end++;
-                text.append((char) Integer.parseInt(quoted.substring(at, end), 8));
-                at = end - 1;
-            } else {
-                text.append(escaped);
-            }
-        }
-        return text.toString();
-    }
-
     // Names.
 
     private ObjectReference self() {
@@ -441,25 +455,45 @@ final class Expression {
     }
 
     /** A variable, a field, or what a local class was given; `null` when there is none. */
-    private Supplier<Value> variable(String name) {
+    private Place variable(String name) {
         try {
             LocalVariable local = frame.visibleVariableByName(name);
-            if (local != null) return () -> frame.getValue(local);
+            if (local != null) {
+                return new Place(local.typeName(), () -> frame.getValue(local), value -> frame.setValue(local, value));
+            }
         } catch (AbsentInformationException e) {
             // Compiled without -g: there are fields still.
         }
         for (ObjectReference object = frame.thisObject(); object != null; object = outer(object)) {
             for (String written : new String[] {name, "val$" + name}) {
                 Field field = object.referenceType().fieldByName(written);
-                ObjectReference holder = object;
-                if (field != null) return () -> holder.getValue(field);
+                if (field != null) return of(object, field);
             }
         }
         for (ReferenceType type : enclosing()) {
             Field field = type.fieldByName(name);
-            if (field != null && field.isStatic()) return () -> calls.ofClass(type, field);
+            if (field != null && field.isStatic()) return of(type, field);
         }
         return null;
+    }
+
+    private static Place of(ObjectReference object, Field field) {
+        return new Place(field.typeName(), () -> object.getValue(field), value -> {
+            expectChangeable(field);
+            object.setValue(field, value);
+        });
+    }
+
+    private Place of(ReferenceType type, Field field) {
+        return new Place(field.typeName(), () -> calls.ofClass(type, field), value -> {
+            expectChangeable(field);
+            ((ClassType) field.declaringType()).setValue(field, value);
+        });
+    }
+
+    /** What is final may be known to be so wherever it is read. */
+    private static void expectChangeable(Field field) {
+        if (field.isFinal()) throw new IllegalArgumentException("`" + field.name() + "` is final");
     }
 
     /** The object in which an object of an inner class lives. */
@@ -494,18 +528,17 @@ final class Expression {
 
     /** The class that the names from here on mean; nothing more is taken when they mean none. */
     private ReferenceType typeHere(String first) {
-        int before = next;
+        int before = tokens.next();
         StringBuilder name = new StringBuilder(first);
         while (true) {
             // What begins with a small letter may be any mistake, for which nothing is to run in the program.
             boolean isClass = Character.isUpperCase(name.charAt(name.lastIndexOf(".") + 1));
             ReferenceType type = typeNamed(name.toString(), isClass);
             if (type != null) return type;
-            if (!at(".") || tokens.get(next + 1).kind != Kind.NAME) break;
-            next++;
-            name.append('.').append(advance().text);
+            if (!tokens.takesMember()) break;
+            name.append('.').append(tokens.advance().text);
         }
-        next = before;
+        tokens.backTo(before);
         return null;
     }
 
@@ -564,16 +597,16 @@ final class Expression {
         return all;
     }
 
-    private Value ofClass(ReferenceType of) {
+    private Value ofClass(ReferenceType of, int from) {
         ReferenceType type = of;
         while (true) {
-            expect(".");
-            String name = name();
+            tokens.expect(".");
+            String name = tokens.name();
             if (name.equals("class")) return type.classObject();
             if (name.equals("this")) return outer(type);
-            if (at("(")) return calls.call(type, name, arguments());
+            if (tokens.at("(")) return calls.call(type, name, arguments());
             Field field = type.fieldByName(name);
-            if (field != null && field.isStatic()) return calls.ofClass(type, field);
+            if (field != null && field.isStatic()) return read(of(type, field), from);
             String full = type.name() + "$" + name;
             List<ReferenceType> known = vm.classesByName(full);
             ReferenceType inner = known.isEmpty() ? calls.load(full, type.classLoader()) : known.get(0);
@@ -597,21 +630,23 @@ final class Expression {
         throw new IllegalArgumentException("`" + member + "` of a value of type " + value.type().name());
     }
 
-    private Value field(Value of, String name) {
+    private Value field(Value of, String name, int from) {
         ObjectReference object = object(of, name);
         if (object instanceof ArrayReference && name.equals("length")) {
             return vm.mirrorOf(((ArrayReference) object).length());
         }
         Field field = object.referenceType().fieldByName(name);
-        if (field != null) return object.getValue(field);
+        if (field != null) return read(of(object, field), from);
         throw new IllegalArgumentException(object.referenceType().name() + " has no field `" + name + "`");
     }
 
-    private Value element(Value of, Value index) {
+    private Place element(Value of, Value index) {
         if (!(of instanceof ArrayReference)) throw new IllegalArgumentException("[] of what is not an array");
         ArrayReference array = (ArrayReference) of;
         int at = calls.number(index).intValue();
-        if (at >= 0 && at < array.length()) return array.getValue(at);
+        if (at >= 0 && at < array.length()) {
+            return new Place(part(array), () -> array.getValue(at), value -> array.setValue(at, value));
+        }
         throw new IllegalArgumentException("index " + at + " is out of bounds: the array has " + array.length());
     }
 
@@ -641,7 +676,7 @@ final class Expression {
     private Value operation(String sign, Value left, Value right) {
         if (sign.equals("==") || sign.equals("!=")) return vm.mirrorOf(isSame(left, right) == sign.equals("=="));
         if (sign.equals("+") && (left instanceof StringReference || right instanceof StringReference)) {
-            return calls.hold(vm.mirrorOf(calls.text(left) + calls.text(right)));
+            return joined(left, right);
         }
         Value a = Calls.unboxed(left);
         Value b = Calls.unboxed(right);
@@ -668,6 +703,10 @@ final class Expression {
         } catch (ArithmeticException e) {
             throw new IllegalArgumentException("division by zero");
         }
+    }
+
+    private Value joined(Value left, Value right) {
+        return calls.hold(vm.mirrorOf(calls.text(left) + calls.text(right)));
     }
 
     private Value negated(PrimitiveValue number) {

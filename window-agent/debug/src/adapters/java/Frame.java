@@ -1,5 +1,7 @@
 import com.sun.jdi.AbsentInformationException;
+import com.sun.jdi.ClassNotLoadedException;
 import com.sun.jdi.IncompatibleThreadStateException;
+import com.sun.jdi.InvalidTypeException;
 import com.sun.jdi.LocalVariable;
 import com.sun.jdi.Location;
 import com.sun.jdi.ObjectReference;
@@ -43,5 +45,9 @@ final class Frame {
 
     Value getValue(LocalVariable variable) {
         return now().getValue(variable);
+    }
+
+    void setValue(LocalVariable variable, Value value) throws InvalidTypeException, ClassNotLoadedException {
+        now().setValue(variable, value);
     }
 }
