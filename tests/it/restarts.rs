@@ -1,14 +1,19 @@
 //! Windows are restarted and killed in the middle of calls: every answer is compared with what was done.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use baton_tests::client::ClientKind;
-use baton_tests::process::kill9_if_there;
+use baton_tests::place;
+use baton_tests::process::{await_some, kill9_if_there, signal};
 use baton_tests::raw::{Answer, KeepAlive, Request};
-use baton_tests::world::{World, find, live_name};
+use baton_tests::world::{PATIENCE, World, find, live_name};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// Clients at once.
@@ -203,4 +208,36 @@ fn r7_a_call_that_takes_a_while_is_finished_before_the_restart() {
     await_next(&world, agent);
     client.expect("success", "get_breakpoints", json!({}));
     client.close();
+}
+
+/// The extension host that loads a window anew asks for its id while the agent of the one before still ends.
+#[test]
+fn r6_the_id_of_a_reloaded_window_is_free_long_before_its_agent_has_ended() {
+    let world = World::new();
+    world.baton_ok(&["up"]);
+    let storage = world.scratch().join("storage");
+    let mut agent = world.command(place::program("baton-agent"));
+    agent.arg("--storage").arg(&storage).args(["--kind", "vscode", "--name", "shop"]);
+    let mut agent = agent.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("an agent starts");
+    let claims = || {
+        fs::read_dir(&storage)
+            .ok()?
+            .flatten()
+            .map(|entry| entry.path())
+            .find(|path| path.extension().is_none())
+    };
+    let claim = await_some(PATIENCE, claims).expect("it claims an id");
+    let is_held = || fs::read_to_string(&claim).expect("it is kept").contains("pid");
+    assert!(is_held());
+    // It takes its leave of a coordinator that does not hear it, for half a second.
+    let coordinator = world.coordinator_pid();
+    signal(coordinator, Signal::STOP);
+    drop(agent.stdin.take());
+    let ended = agent.wait().map(|_| SystemTime::now());
+    signal(coordinator, Signal::CONT);
+    assert!(!is_held());
+    let freed =
+        fs::metadata(&claim).and_then(|file| file.modified()).expect("a file knows when it was written");
+    let before = ended.expect("it ends").duration_since(freed).unwrap_or_default();
+    assert!(before > Duration::from_millis(300), "{before:?} before its end");
 }

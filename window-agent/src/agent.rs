@@ -57,6 +57,7 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(keeping) = keeping.clone() {
         tokio::spawn(keeping.follow(window.debugger.watch_kept()));
     }
+    let legacy = Legacy { identity: identity.clone(), keeping, kept: window.debugger.watch_kept() };
     // Before anybody asks about files that are half changed.
     window.code.undo_left(&window.workspace()).await;
     window.set_auto_start(identity.auto_start().unwrap_or(options.auto_start));
@@ -83,11 +84,12 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let ended = match access {
         Access::Standalone => {
             shutdown.cancelled().await;
+            legacy.pass_on(Ended::Shutdown);
             Ended::Shutdown
         }
         Access::Coordinator => {
             let membership = Membership::new(window.clone(), find, reporter, pulse, (listening, tokens));
-            run_member(&heart, membership, &window, shutdown).await
+            run_member(&heart, membership, (&window, &legacy), shutdown).await
         }
     };
     info!(?ended, "ends");
@@ -100,19 +102,35 @@ pub async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let _ = tokio::time::timeout(END_TIMEOUT, end).await;
     closing.cancel();
     let _ = tokio::time::timeout(FLUSH_TIMEOUT, server.ended()).await;
-    if let Some(keeping) = keeping {
-        keeping.end(ended, &window.debugger.watch_kept());
-    }
+    legacy.pass_on(ended);
     Ok(match ended {
         // The agent that follows is of the same extension host.
         Ended::Restart => ExitCode::from(EXIT_RESTART),
-        Ended::Shutdown => {
-            identity.release();
-            ExitCode::SUCCESS
-        }
-        // The id is the other agent's.
-        Ended::Superseded => ExitCode::SUCCESS,
+        Ended::Shutdown | Ended::Superseded => ExitCode::SUCCESS,
     })
+}
+
+/// What the window's next agent begins with.
+struct Legacy {
+    identity: Arc<Identity>,
+    /// None when nobody follows.
+    keeping: Option<Keeping>,
+    kept: watch::Receiver<Kept>,
+}
+
+impl Legacy {
+    /// Called as soon as the window is to end: its next agent may be there already, when an editor loads it anew, and
+    /// does not wait. First what that one reads, then the id by which it finds it. Later calls change nothing.
+    fn pass_on(&self, ended: Ended) {
+        if let Some(keeping) = &self.keeping {
+            keeping.end(ended, &self.kept);
+        }
+        match ended {
+            Ended::Shutdown => self.identity.release(),
+            // The id stays with the extension host, or is the other agent's.
+            Ended::Restart | Ended::Superseded => {}
+        }
+    }
 }
 
 /// Which window this is: the one that is named, or one that the editor's storage knows.
@@ -126,11 +144,12 @@ fn identity(options: &Options) -> anyhow::Result<Identity> {
 async fn run_member(
     heart: &Lane,
     membership: Membership,
-    window: &Window,
+    (window, legacy): (&Window, &Legacy),
     shutdown: CancellationToken,
 ) -> Ended {
     let end_sessions = async {
         shutdown.cancelled().await;
+        legacy.pass_on(Ended::Shutdown);
         let _ = tokio::time::timeout(END_TIMEOUT, window.debugger.stop_all()).await;
     };
     let member = membership.run(shutdown.clone()).instrument(info_span!("member", window = %window.id));

@@ -8,12 +8,14 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use baton_agent_debug::Kept;
 use baton_link::home::Home;
 use baton_link::process::own_id;
 use baton_proto::ids::WindowId;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tracing::warn;
@@ -39,6 +41,8 @@ pub struct Keeping {
     name: String,
     agent: Holder,
     is_editors: bool,
+    /// It is the next agent's; locked while this one writes.
+    is_over: Arc<Mutex<bool>>,
 }
 
 /// What stands in the file.
@@ -58,7 +62,7 @@ impl Keeping {
     /// That of this window, which may be an editor's, in the state folder.
     pub fn of(home: &Home, window: &WindowId, is_editors: bool) -> Self {
         let name = format!("{FOLDER}/{window}.json");
-        Self { home: home.clone(), name, agent: Holder::of(own_id()), is_editors }
+        Self { home: home.clone(), name, agent: Holder::of(own_id()), is_editors, is_over: Arc::default() }
     }
 
     /// What the agent before has written down; from now on it is this one's. Of a file that cannot be read nothing is kept.
@@ -84,12 +88,24 @@ impl Keeping {
             let now = kept.borrow_and_update().clone();
             let keeping = self.clone();
             // A panic has been said already.
-            let _ = tokio::task::spawn_blocking(move || keeping.write_or_warn(&now)).await;
+            let _ = tokio::task::spawn_blocking(move || keeping.write_while_own(&now)).await;
         }
     }
 
-    /// This agent ends: when the window goes on in another one, what is not written yet is written now.
+    fn write_while_own(&self, kept: &Kept) {
+        let is_over = self.is_over.lock();
+        if !*is_over {
+            self.write_or_warn(kept);
+        }
+    }
+
+    /// This agent ends: when the window goes on in another one, what is not written yet is written now, and nothing
+    /// any more after that.
     pub fn end(&self, ended: Ended, kept: &watch::Receiver<Kept>) {
+        let mut is_over = self.is_over.lock();
+        if std::mem::replace(&mut *is_over, true) {
+            return;
+        }
         match ended {
             Ended::Restart => self.write_or_warn(&kept.borrow()),
             Ended::Shutdown if self.is_editors => self.warn_of(self.write(&kept.borrow(), true)),
@@ -196,9 +212,14 @@ mod tests {
         let home = Home::open(dir.path()).unwrap();
         let file = dir.path().join("breakpoints/w1.json");
         let (_sender, kept) = watch::channel(some());
-        let keeping = Keeping { is_editors: true, ..of(&home, "w1") };
+        let again = || Keeping { is_editors: true, ..of(&home, "w1") };
+        let keeping = again();
         keeping.end(Ended::Shutdown, &kept);
-        assert_eq!(keeping.begin(), some());
+        assert_eq!(again().begin(), some());
+        keeping.write_while_own(&Kept::default());
+        keeping.end(Ended::Shutdown, &watch::channel(Kept::default()).1);
+        assert_eq!(again().begin(), some(), "what the agent before still does changes nothing");
+        let keeping = again();
         keeping.end(Ended::Shutdown, &kept);
         let long_ago = SystemTime::now() - 2 * RELOADED_WITHIN;
         File::options().write(true).open(&file).unwrap().set_modified(long_ago).unwrap();
