@@ -121,6 +121,8 @@ pub struct Adapter {
     pub(crate) stdout_noise: Vec<(String, String)>,
     /// What the runtime puts into the scope of each file: not told with a stop where all of them are.
     pub(crate) file_variables: Vec<String>,
+    /// How variables begin, written `name = value`, that tell nothing of the program: not told with a stop.
+    pub(crate) variable_noise: Vec<String>,
     /// How lines begin that the debugged runtime puts on the program's standard error.
     pub(crate) stderr_noise: Vec<String>,
     /// What is in the first frames of a traceback there that are the debugger's own.

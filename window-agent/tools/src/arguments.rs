@@ -13,6 +13,9 @@ use baton_agent_base::object::Object;
 
 /// Problems that one answer tells.
 const MAX_PROBLEMS: usize = 3;
+/// What is said of a name that no argument has, and before one that has nearly that name.
+const UNKNOWN: &str = "unknown argument";
+const MEANT: &str = ", did you mean ";
 /// Arguments that a hint lists.
 const MAX_USAGE: usize = 12;
 /// Characters of a wrong value that an answer repeats.
@@ -91,7 +94,12 @@ pub fn check(tool: &str, shape: &Shape, arguments: Option<Object>) -> Result<Obj
         message.push_str(&format!("; and {n_more} more"));
     }
     message.push('.');
-    Err(Fault::new(Kind::InvalidArguments, message).hint(usage(tool, shape)))
+    let mut hint = usage(tool, shape);
+    let has_more = shape.properties.as_ref().is_some_and(|known| known.contains_key("arguments"));
+    if has_more && problems.told.iter().any(|told| told.starts_with(UNKNOWN) && !told.contains(MEANT)) {
+        hint.push_str(" What a launch configuration can have besides goes into `arguments`.");
+    }
+    Err(Fault::new(Kind::InvalidArguments, message).hint(hint))
 }
 
 fn check_object(at: &str, shape: &Shape, given: Object, problems: &mut Problems) -> Object {
@@ -106,8 +114,8 @@ fn check_object(at: &str, shape: &Shape, given: Object, problems: &mut Problems)
                 let known: Vec<&str> = properties.keys().map(String::as_str).collect();
                 let path: String = path.chars().take(MAX_SHOWN).collect();
                 match closest(&name, &known) {
-                    Some(closest) => format!("unknown argument {path:?}, did you mean {closest:?}"),
-                    None => format!("unknown argument {path:?}"),
+                    Some(closest) => format!("{UNKNOWN} {path:?}{MEANT}{closest:?}"),
+                    None => format!("{UNKNOWN} {path:?}"),
                 }
             });
             continue;

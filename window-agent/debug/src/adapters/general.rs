@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use baton_link::scratch;
 use serde_json::{Map, Value, json};
 
 use crate::adapter::{Adapter, Dialect, Transport};
@@ -12,7 +11,7 @@ use crate::adapters::configuration::{add_defaults, bad, check_paths, request_kin
 use crate::adapters::shelf::{self, Found};
 use crate::adapters::table::Table;
 use crate::adapters::wish::Wish;
-use crate::adapters::{java, js_debug, rust, select};
+use crate::adapters::{go, java, js_debug, rust, select};
 use crate::dap::body::read;
 use crate::dap::configuration::{Configuration, Variable};
 use crate::error::DebugError;
@@ -147,6 +146,7 @@ pub(crate) fn plan(
         let own = adapter.stop_on_entry_rust.as_ref().filter(|_| is_rust);
         merge(&mut arguments, own.unwrap_or(&adapter.stop_on_entry));
     }
+    let has_cwd = arguments.contains_key("cwd");
     if let Some(folder) = options.folders.first()
         && kind == StartKind::Launch
     {
@@ -155,7 +155,7 @@ pub(crate) fn plan(
     check_paths(&mut arguments)?;
     let connect = address_of(adapter, kind, &arguments)?;
     match (kind, adapter.dialect) {
-        (StartKind::Launch, _) => complete_launch(adapter, &mut arguments, options)?,
+        (StartKind::Launch, _) => complete_launch(adapter, &mut arguments, has_cwd, options)?,
         (StartKind::Attach, Dialect::JsDebug) => js_debug::complete_attach(&mut arguments),
         (StartKind::Attach, _) => {}
     }
@@ -244,6 +244,7 @@ fn address_of(
 fn complete_launch(
     adapter: &Adapter,
     arguments: &mut Map<String, Value>,
+    has_cwd: bool,
     options: &DebuggerOptions,
 ) -> Result<(), DebugError> {
     let program = Configuration::of(arguments).program.map(PathBuf::from);
@@ -255,7 +256,7 @@ fn complete_launch(
         }
         Dialect::Plain | Dialect::Debugpy => {}
         Dialect::JsDebug => js_debug::complete(arguments, program.as_deref(), options),
-        Dialect::Delve => complete_go(adapter, arguments, program.as_deref()),
+        Dialect::Delve => go::complete(adapter, arguments, has_cwd, program.as_deref())?,
         Dialect::Java => java::complete(arguments, program.as_deref(), options)?,
     }
     let has_program = ["program", "mainClass", "runtimeExecutable", "launchCommands", "targetCreateCommands"];
@@ -284,32 +285,6 @@ fn refuse_source(adapter: &Adapter, program: &Path) -> Result<(), DebugError> {
     Err(bad(format!(
         "{shown} is source code; build it with debug information ({build}) and give the compiled program"
     )))
-}
-
-/// How the names of binaries begin that delve builds for us.
-const GO_BINARY: &str = "baton-go-";
-
-/// The file that a session builds for itself, which its debugger leaves behind when it is killed.
-pub(crate) fn own_binary(plan: &Plan) -> Option<PathBuf> {
-    let output = PathBuf::from(read::<Configuration>(&plan.session.arguments).output?);
-    let is_ours = output.file_name()?.to_str()?.starts_with(GO_BINARY);
-    (is_ours && scratch::holds(&output)).then_some(output)
-}
-
-fn complete_go(adapter: &Adapter, arguments: &mut Map<String, Value>, program: Option<&Path>) {
-    let Some(program) = program else { return };
-    let is_source = program.is_dir() || program.extension().is_some_and(|extension| extension == "go");
-    arguments.entry("mode").or_insert_with(|| json!(if is_source { "debug" } else { "exec" }));
-    if is_source {
-        let beside = if program.is_dir() { program } else { program.parent().unwrap_or(program) };
-        let folder = select::project_root(adapter, program).unwrap_or_else(|| beside.to_owned());
-        arguments.entry("dlvCwd").or_insert_with(|| json!(folder));
-        // It would leave its binary in the project when it is killed.
-        if let Ok(folder) = scratch::folder() {
-            let binary = folder.join(format!("{GO_BINARY}{}", uuid::Uuid::new_v4().simple()));
-            arguments.entry("output").or_insert_with(|| json!(binary));
-        }
-    }
 }
 
 /// An adapter that is started for the session.

@@ -34,6 +34,8 @@ bodies! {
         python: Option<Value>,
         python_path: Option<Value>,
         debug_adapter_python: Option<String>,
+        /// Go: `debug`, `test`, `exec` and others.
+        mode: Option<String>,
         /// Go: the binary that is built.
         output: Option<String>,
         dlv_cwd: Option<String>,

@@ -14,7 +14,7 @@ use super::usage::Usage;
 use super::waits::{Wait, WaitId};
 use super::{Again, Ended, Engine, Live, Reply};
 use crate::adapter::Dialect;
-use crate::adapters::{self, general};
+use crate::adapters::{self, go};
 use crate::breakpoints::{SessionKey, WantedAll};
 use crate::dap::body::read;
 use crate::dap::configuration::Configuration;
@@ -226,7 +226,7 @@ impl Engine {
 
     pub(super) fn on_gone(&mut self, key: SessionKey) {
         let Some(mut live) = self.sessions.remove(&key) else { return };
-        if let Some(binary) = general::own_binary(&live.plan) {
+        if let Some(binary) = go::own_binary(&live.plan) {
             let _ = std::fs::remove_file(binary);
         }
         for stopper in std::mem::take(&mut live.stoppers) {

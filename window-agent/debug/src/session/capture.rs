@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use crate::adapter::Adapter;
 use crate::breakpoints::triggers::CRASH_ID;
 use crate::dap::body::{self, read};
 use crate::types::MAX_TOP_VARIABLES;
@@ -112,13 +113,19 @@ impl Capture {
     }
 
     /// The stop as it is to be told; without what is in each file's scope, the names of which are given.
-    pub(crate) fn into_captured(self, ours: &BTreeMap<i64, i64>, of_file: &[String]) -> Captured {
+    pub(crate) fn into_captured(self, ours: &BTreeMap<i64, i64>, adapter: &Adapter) -> Captured {
         let mut captured = self.captured;
+        let of_file = &adapter.file_variables;
+        let is_noise = |variable: &body::Variable| {
+            let written = format!("{} = {}", variable.name, variable.value);
+            adapter.variable_noise.iter().any(|noise| written.starts_with(noise))
+        };
         for variables in captured.scopes.iter_mut().filter_map(|(_, variables)| variables.as_mut()) {
             let variables = &mut variables.variables;
             if of_file.iter().all(|name| variables.iter().any(|variable| variable.name == *name)) {
                 variables.retain(|variable| !of_file.contains(&variable.name));
             }
+            variables.retain(|variable| !is_noise(variable));
         }
         captured.hit = captured.event.hit_breakpoint_ids.as_ref().map(|ids| {
             ids.iter().filter_map(|id| ours.get(id).copied()).filter(|id| *id != CRASH_ID).collect()
@@ -187,6 +194,26 @@ fn nearest(mut scopes: Vec<body::Scope>) -> Vec<body::Scope> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_tells_nothing_of_the_program_is_left_out() {
+        let variable = |(name, value): (&str, &str)| body::Variable {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            ..body::Variable::default()
+        };
+        let all =
+            [("@py_assert1", "False"), ("this", "undefined"), ("this", "{...}"), ("thistle", "undefined")];
+        let variables = body::Variables { variables: all.map(variable).to_vec() };
+        let mut capture = Capture::new(1, 1, body::Stopped::default(), Instant::now());
+        capture.captured.scopes = vec![(body::Scope::default(), Some(variables))];
+        let variable_noise = vec!["@py_".to_owned(), "this = undefined".to_owned()];
+        let adapter = Adapter { variable_noise, ..Adapter::editor() };
+        let captured = capture.into_captured(&BTreeMap::new(), &adapter);
+        let told = captured.scopes[0].1.as_ref().unwrap();
+        let names: Vec<&str> = told.variables.iter().map(|variable| variable.name.as_str()).collect();
+        assert_eq!(names, ["this", "thistle"]);
+    }
 
     #[test]
     fn registers_are_no_variables_of_a_function() {

@@ -195,7 +195,7 @@ impl Session {
 
     pub(super) fn finish_capture(&mut self, id: u64) {
         let Some(at) = self.captures.iter().position(|capture| capture.id == id) else { return };
-        let captured = self.captures.remove(at).into_captured(&self.ours, &self.adapter.file_variables);
+        let captured = self.captures.remove(at).into_captured(&self.ours, self.adapter);
         self.outputs.push_back(Output::Stopped(Box::new(captured)));
     }
 

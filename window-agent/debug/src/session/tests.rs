@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
+use crate::adapter::Adapter;
 use crate::breakpoints::{Wanted, WantedAll};
 use crate::dap::Incoming;
 use crate::session::motion::Motion;
@@ -742,7 +743,7 @@ fn reasons_are_read_in_the_light_of_what_was_asked() {
         let (mut driver, _) = play(&handshake, asked);
         driver.line(stop);
         let Some(capture) = driver.session.captures.pop() else { panic!("no stop") };
-        capture.into_captured(&BTreeMap::new(), &[]).event.reason.unwrap()
+        capture.into_captured(&BTreeMap::new(), &Adapter::editor()).event.reason.unwrap()
     };
     let sigstop = r#"event stopped {"reason": "exception", "text": "signal SIGSTOP", "threadId": 1}"#;
     assert_eq!(reason(&["pause 1"], sigstop), "pause");

@@ -420,7 +420,7 @@ async fn expressions_of_java_are_what_java_says() {
     let Waited::Stopped(stop) = resume(&debugger, &stop, Resume::Continue).await else {
         panic!("it stops when it must not do what it is told")
     };
-    assert_eq!(evaluate(&debugger, &stop, "args.length").await, "0");
+    assert_eq!(evaluate(&debugger, &stop, "args.length").await, "1");
     let Waited::Completed(ended) = resume(&debugger, &stop, Resume::Continue).await else {
         panic!("nothing more is there")
     };

@@ -4,9 +4,13 @@ use std::path::Path;
 
 use baton_agent_debug::Shelf;
 use baton_agent_debug::adapters::wish::{Attach, Launch, Wish};
+use baton_agent_debug::types::{Resume, Waited};
 use baton_agent_debug::{Debugger, DebuggerOptions};
+use serde_json::json;
 
 use crate::languages::Language;
+use crate::programs::{PATIENCE, wait_for};
+use crate::quirks::{at, printed};
 use crate::scenario::options;
 
 fn launch(program: &Path) -> Wish {
@@ -130,5 +134,50 @@ async fn sources_and_what_is_not_compiled_are_refused_with_the_command_that_buil
         };
         let error = debugger.start(start, wait).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// They run in the folder of their package, whichever of its files is named, and however VS Code writes it.
+#[tokio::test]
+async fn the_tests_of_a_package_of_go_are_debugged() {
+    const TESTS: &str = "package mean
+
+import (
+\t\"os\"
+\t\"testing\"
+)
+
+func TestMean(t *testing.T) {
+\tif _, err := os.Stat(\"mean.go\"); err != nil {
+\t\tt.Fatal(err)
+\t}
+\tif got := Mean([]int{6, 0}); got != 3 {
+\t\tt.Fatal(got)
+\t}
+}
+";
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("mean");
+    std::fs::create_dir(&own).unwrap();
+    std::fs::write(folder.path().join("go.mod"), "module shop\n\ngo 1.19\n").unwrap();
+    let source = own.join("mean.go");
+    let text = "package mean\n\nfunc Mean(all []int) int {\n\treturn (all[0] + all[1]) / len(all)\n}\n";
+    std::fs::write(&source, text).unwrap();
+    std::fs::write(own.join("mean_test.go"), TESTS).unwrap();
+    for (program, mode) in [("mean/mean_test.go", None), ("mean", Some("auto"))] {
+        let debugger = Debugger::spawn(options(folder.path()));
+        debugger.set_breakpoint(at(&source, 4)).await.unwrap();
+        let mut start = debugger.configure(&launch(&folder.path().join(program))).await.unwrap();
+        if let Some(mode) = mode {
+            start.configuration.insert("mode".to_owned(), json!(mode));
+        }
+        let waited = debugger.start(start, wait_for(PATIENCE)).await;
+        let Ok(Waited::Stopped(stop)) = waited else { panic!("{program}: {waited:?}") };
+        assert_eq!(stop.line, Some(4), "{program}");
+        let waited =
+            debugger.resume(Some(&stop.session), stop.thread_id, Resume::Continue, wait_for(PATIENCE)).await;
+        let Ok(Waited::Completed(ended)) = waited else { panic!("{program}: {waited:?}") };
+        let said = printed(&debugger, &ended.session).await;
+        assert!(said.contains("PASS"), "{program}: {said}");
     }
 }

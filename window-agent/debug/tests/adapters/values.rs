@@ -235,7 +235,7 @@ async fn a_module_of_javascript_has_its_variables() {
     let text = "export const shop = { sold: 50 };\nconsole.log(shop); // here\n";
     let (stop, value, _) =
         told("js-debug", &Program::new("program.mjs", text, "console.log(shop); // here")).await;
-    assert_eq!((value.as_str(), names(&stop)), ("{sold: 50}", vec!["shop", "this"]));
+    assert_eq!((value.as_str(), names(&stop)), ("{sold: 50}", vec!["shop"]));
 }
 
 fn build(mut program: Program, compiler: &mut Command) -> Program {

@@ -81,7 +81,7 @@ impl Call<'_> {
         let asked =
             self.window.debugger.stack_trace(session.as_ref(), arguments.thread_id, start, levels).await;
         let trace = asked.map_err(|error| self.fault(error))?;
-        let lines: Vec<String> = trace.frames.iter().map(|frame| self.speaker.frame(frame)).collect();
+        let lines = self.speaker.stack(&trace.frames);
         let state = if trace.is_running { " (running, values are not available)" } else { "" };
         let heading = format!("Stack of thread {}{state}", trace.thread_id);
         let mut told = text::list(&heading, &lines, "There are no more frames.");

@@ -15,6 +15,8 @@ use baton_agent_debug::types::{Breakpoint, Frame, Phase, Scope, StopEvent, Varia
 
 /// Characters of a value in a line of variables.
 const MAX_INLINE: usize = 80;
+/// How the paths of node's own files begin, which are in node alone.
+const NODES_OWN: &str = "<node_internals>";
 /// Variables that a stop tells; `variables` tells the rest.
 const MAX_STOP_VARIABLES: usize = 20;
 /// Reasons that say all of a stop that was asked for.
@@ -161,8 +163,29 @@ impl Speaker {
         format!("{} {} ({state})", thread.id, thread.name)
     }
 
+    /// A frame in a line each; of several in a row that are node's own, how many they are.
+    pub(super) fn stack(&self, frames: &[Frame]) -> Vec<String> {
+        let is_nodes = |frame: &Frame| frame.file_path.starts_with(NODES_OWN);
+        let mut lines = Vec::new();
+        let mut rest = frames;
+        while let [first, more @ ..] = rest {
+            // Between them stands where one of them waited.
+            let n_inside =
+                rest.iter().take_while(|frame| is_nodes(frame) || frame.file_path.is_empty()).count();
+            let (inside, after) = rest.split_at(n_inside);
+            if n_inside > 1 && inside.iter().any(is_nodes) {
+                lines.push(format!("{n_inside} frames of node's own code"));
+                rest = after;
+            } else {
+                lines.push(self.frame(first));
+                rest = more;
+            }
+        }
+        lines
+    }
+
     /// A frame in a line.
-    pub(super) fn frame(&self, frame: &Frame) -> String {
+    fn frame(&self, frame: &Frame) -> String {
         if frame.frame_id == 0 {
             return words::running_frame(frame, &self.view);
         }
@@ -287,6 +310,17 @@ mod tests {
         Speaker { view: View::new(["/w".into()]) }
     }
 
+    fn frame(frame_id: i64, function_name: &str, file_path: &str) -> Frame {
+        Frame {
+            frame_id,
+            function_name: function_name.to_owned(),
+            file_path: file_path.to_owned(),
+            line_number: 11,
+            column_number: 0,
+            instruction_pointer: None,
+        }
+    }
+
     #[test]
     fn a_breakpoint_says_once_that_it_is_not_verified() {
         let message = Some("not verified yet: no debug session has loaded it".to_owned());
@@ -307,15 +341,20 @@ mod tests {
     }
 
     #[test]
+    fn nodes_own_frames_are_counted_and_the_programs_told() {
+        let inside = |frame_id| frame(frame_id, "run", "<node_internals>/internal/modules/esm/loader");
+        let await_ = |frame_id| frame(frame_id, "await", "");
+        let stack = [frame(1, "main", "/w/a.ts"), await_(2), frame(3, "<anonymous>", "/w/a.ts")];
+        let own = ["1 a.ts:11 in main", "2 no source in await", "3 a.ts:11 in <anonymous>"];
+        assert_eq!(speaker().stack(&stack), own);
+        let stack = [&stack[..], &[inside(4), await_(5), inside(6)]].concat();
+        assert_eq!(speaker().stack(&stack), [&own[..], &["3 frames of node's own code"]].concat());
+        assert_eq!(speaker().stack(&[inside(1)]).len(), 1);
+        assert!(speaker().stack(&[]).is_empty());
+    }
+
+    #[test]
     fn a_stop_in_a_library_names_who_called_it() {
-        let frame = |frame_id, function_name: &str, file_path: &str| Frame {
-            frame_id,
-            function_name: function_name.to_owned(),
-            file_path: file_path.to_owned(),
-            line_number: 11,
-            column_number: 0,
-            instruction_pointer: None,
-        };
         let stop = |call_stack: Vec<Frame>| StopEvent {
             timestamp: jiff::Timestamp::UNIX_EPOCH,
             session: baton_agent_debug::types::SessionId("a".to_owned()),
