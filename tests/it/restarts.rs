@@ -227,7 +227,7 @@ fn r6_the_id_of_a_reloaded_window_is_free_long_before_its_agent_has_ended() {
             .find(|path| path.extension().is_none())
     };
     let claim = await_some(PATIENCE, claims).expect("it claims an id");
-    let is_held = || fs::read_to_string(&claim).expect("it is kept").contains("pid");
+    let is_held = || fs::read_to_string(&claim).expect("it is kept").contains(r#""pidStart""#);
     assert!(is_held());
     // It takes its leave of a coordinator that does not hear it, for half a second.
     let coordinator = world.coordinator_pid();
