@@ -34,6 +34,11 @@ impl View {
         &self.folders
     }
 
+    /// Whether a file is the window's own, and not of a package that lies in its folders.
+    pub fn is_own(&self, path: &Path) -> bool {
+        paths::is_own(path, self.folders.iter().map(PathBuf::as_path))
+    }
+
     /// A path as people write it, relative to the folder of the window that it is in; in full when the client would be led
     /// to another file by that.
     pub fn relative(&self, path: &Path) -> String {
@@ -53,6 +58,19 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_packages_bring_is_not_the_windows_own() {
+        let view = View::new(["/w".into(), "/home/node_modules/shop".into()]);
+        for own in ["/w/a.py", "/home/node_modules/shop/a.js", "/w/node_modules.js"] {
+            assert!(view.is_own(Path::new(own)), "{own}");
+        }
+        for other in
+            ["/w/node_modules/x/a.js", "/w/.venv/lib/python3/site-packages/x.py", "/usr/lib/a.py", ""]
+        {
+            assert!(!view.is_own(Path::new(other)), "{other}");
+        }
+    }
 
     #[test]
     fn a_name_means_the_same_file_when_it_is_given_back() {

@@ -16,10 +16,8 @@ use super::text::{Encoding, Text, is_word};
 use super::types::{Outline, Subject};
 use super::{CodeIndex, symbols};
 use baton_agent_base::fault::{Fault, Kind};
+use baton_agent_base::paths;
 use baton_agent_base::workspace::Workspace;
-
-/// Folders with the code of others, inside of projects.
-const OF_OTHERS: [&str; 3] = ["node_modules", "site-packages", "dist-packages"];
 
 /// Words before the path of another file.
 const LEAD_TO_PATHS: [&str; 12] = [
@@ -146,8 +144,7 @@ fn of_others(name: &str, uri: &str) -> Fault {
 
 /// Whether a file is of the project, and not of a package that lies in its folders.
 fn is_ours(workspace: &Workspace, path: &Path) -> bool {
-    let inside = workspace.folders().iter().find_map(|folder| path.strip_prefix(&folder.path).ok());
-    inside.is_some_and(|rest| !rest.iter().any(|part| OF_OTHERS.iter().any(|other| part == *other)))
+    paths::is_own(path, workspace.folders().iter().map(|folder| folder.path.as_path()))
 }
 
 /// What is no name in some languages.

@@ -81,7 +81,8 @@ impl Call<'_> {
         let asked =
             self.window.debugger.stack_trace(session.as_ref(), arguments.thread_id, start, levels).await;
         let trace = asked.map_err(|error| self.fault(error))?;
-        let lines = self.speaker.stack(&trace.frames);
+        let is_whole = arguments.levels.is_some() || arguments.start.is_some();
+        let lines = self.speaker.stack(&trace.frames, is_whole);
         let state = if trace.is_running { " (running, values are not available)" } else { "" };
         let heading = format!("Stack of thread {}{state}", trace.thread_id);
         let mut told = text::list(&heading, &lines, "There are no more frames.");

@@ -15,8 +15,8 @@ use baton_agent_debug::types::{Breakpoint, Frame, Phase, Scope, StopEvent, Varia
 
 /// Characters of a value in a line of variables.
 const MAX_INLINE: usize = 80;
-/// How the paths of node's own files begin, which are in node alone.
-const NODES_OWN: &str = "<node_internals>";
+/// Frames in a row that are not the program's own and are told all the same.
+const MAX_FOREIGN: usize = 2;
 /// Variables that a stop tells; `variables` tells the rest.
 const MAX_STOP_VARIABLES: usize = 20;
 /// Reasons that say all of a stop that was asked for.
@@ -64,10 +64,7 @@ impl Speaker {
         if let Some(why) = stop.text.as_ref().or(description).filter(|why| **why != stop.reason) {
             text.push_str(&format!("\n{}", shorten(why, MAX_LISTED)));
         }
-        let is_own = |frame: &&Frame| {
-            let path = Path::new(&frame.file_path);
-            self.view.folders().iter().any(|folder| path.starts_with(folder))
-        };
+        let is_own = |frame: &&Frame| self.view.is_own(Path::new(&frame.file_path));
         let own = stop.call_stack.iter().find(is_own).filter(|own| top != Some(*own));
         if let Some(own) = own {
             // It stopped in a library or in the language's own code.
@@ -163,22 +160,22 @@ impl Speaker {
         format!("{} {} ({state})", thread.id, thread.name)
     }
 
-    /// A frame in a line each; of several in a row that are node's own, how many they are.
-    pub(super) fn stack(&self, frames: &[Frame]) -> Vec<String> {
-        let is_nodes = |frame: &Frame| frame.file_path.starts_with(NODES_OWN);
+    /// A frame in a line each. Of many in a row that are of libraries, or of the language itself, the first and how many
+    /// more there are, unless all are wanted or no other is there.
+    pub(super) fn stack(&self, frames: &[Frame], is_whole: bool) -> Vec<String> {
+        let is_own = |frame: &Frame| self.view.is_own(Path::new(&frame.file_path));
+        if is_whole || !frames.iter().any(is_own) {
+            return frames.iter().map(|frame| self.frame(frame)).collect();
+        }
         let mut lines = Vec::new();
-        let mut rest = frames;
-        while let [first, more @ ..] = rest {
-            // Between them stands where one of them waited.
-            let n_inside =
-                rest.iter().take_while(|frame| is_nodes(frame) || frame.file_path.is_empty()).count();
-            let (inside, after) = rest.split_at(n_inside);
-            if n_inside > 1 && inside.iter().any(is_nodes) {
-                lines.push(format!("{n_inside} frames of node's own code"));
-                rest = after;
-            } else {
-                lines.push(self.frame(first));
-                rest = more;
+        for run in frames.chunk_by(|one, next| is_own(one) == is_own(next)) {
+            let n_told = if is_own(&run[0]) || run.len() <= MAX_FOREIGN { run.len() } else { 1 };
+            lines.extend(run[..n_told].iter().map(|frame| self.frame(frame)));
+            if n_told < run.len() {
+                lines.push(format!(
+                    "{} more frames outside the project's own code; levels lists them",
+                    run.len() - n_told
+                ));
             }
         }
         lines
@@ -341,16 +338,24 @@ mod tests {
     }
 
     #[test]
-    fn nodes_own_frames_are_counted_and_the_programs_told() {
-        let inside = |frame_id| frame(frame_id, "run", "<node_internals>/internal/modules/esm/loader");
-        let await_ = |frame_id| frame(frame_id, "await", "");
-        let stack = [frame(1, "main", "/w/a.ts"), await_(2), frame(3, "<anonymous>", "/w/a.ts")];
-        let own = ["1 a.ts:11 in main", "2 no source in await", "3 a.ts:11 in <anonymous>"];
-        assert_eq!(speaker().stack(&stack), own);
-        let stack = [&stack[..], &[inside(4), await_(5), inside(6)]].concat();
-        assert_eq!(speaker().stack(&stack), [&own[..], &["3 frames of node's own code"]].concat());
-        assert_eq!(speaker().stack(&[inside(1)]).len(), 1);
-        assert!(speaker().stack(&[]).is_empty());
+    fn frames_of_libraries_are_counted_and_the_programs_own_told() {
+        let own = |frame_id| frame(frame_id, "main", "/w/a.ts");
+        let foreign = |frame_id| frame(frame_id, "run", "/w/node_modules/jest/run.js");
+        let nodes = |frame_id| frame(frame_id, "run", "<node_internals>/internal/loader");
+        let waits = |frame_id| frame(frame_id, "await", "");
+        let stack = [own(1), waits(2), nodes(3), own(4), foreign(5), waits(6), nodes(7)];
+        let told = [
+            "1 a.ts:11 in main",
+            "2 no source in await",
+            "3 <node_internals>/internal/loader:11 in run",
+            "4 a.ts:11 in main",
+            "5 node_modules/jest/run.js:11 in run",
+            "2 more frames outside the project's own code; levels lists them",
+        ];
+        assert_eq!(speaker().stack(&stack, false), told);
+        assert_eq!(speaker().stack(&stack, true).len(), stack.len());
+        assert_eq!(speaker().stack(&stack[4..], false).len(), 3, "nothing else is there");
+        assert!(speaker().stack(&[], false).is_empty());
     }
 
     #[test]
