@@ -228,6 +228,9 @@ async fn a_file_of_javascript_has_the_programs_variables() {
         told("js-debug", &Program::new("program.js", text, "console.log(shop); // here")).await;
     assert_eq!(value, "{sold: 50}");
     assert_eq!(names(&stop), ["shop"]);
+    let text = format!("function run() {{\n{text}}}\nrun();\n");
+    let inside = Program::new("program.js", &text, "console.log(shop); // here");
+    assert_eq!(names(&told("js-debug", &inside).await.0), ["shop"], "`this` is no object of the program");
 }
 
 #[tokio::test]
