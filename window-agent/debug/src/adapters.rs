@@ -7,7 +7,7 @@
 //! | `shelf` | where adapters are found: installed by us, on the search path, named by the user |
 //! | [`wish`] | CORE: a program or a process to debug, without a configuration |
 //! | `select` | which adapter serves a wish |
-//! | `general`, `go`, `java`, `js_debug`, `debugpy` | a configuration becomes a plan |
+//! | `general`, `gdb`, `go`, `java`, `js_debug`, `debugpy` | a configuration becomes a plan |
 //! | `input` | what a start gives the program to read, and which adapters can |
 //! | `configuration` | what every configuration is checked for |
 //! | `node` | a running program is made ready to be attached to |
@@ -36,6 +36,7 @@ use crate::types::Start;
 
 mod configuration;
 pub mod debugpy;
+pub(crate) mod gdb;
 pub(crate) mod general;
 pub(crate) mod go;
 pub(crate) mod input;

@@ -17,6 +17,8 @@ const OBJECT: &str = " object at 0x";
 pub(crate) struct Wordless {
     /// Empty where the debugger names none.
     class: String,
+    /// Of what is behind a pointer, which is told with it.
+    address: Option<String>,
 }
 
 impl Wordless {
@@ -24,6 +26,9 @@ impl Wordless {
     pub(crate) fn of(value: &str, kind: Option<&str>, reference: i64) -> Option<Self> {
         if reference == 0 {
             return None;
+        }
+        if let Some(class) = class_behind(value, kind.unwrap_or_default()) {
+            return Some(Self { class, address: Some(value.to_owned()) });
         }
         let class = match value.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
             Some(inside) => inside.split_once(OBJECT).filter(|(_, at)| is_hex(at))?.0,
@@ -33,7 +38,7 @@ impl Wordless {
             None => value.split_once('@').filter(|(_, at)| is_hex(at))?.0,
         };
         let name = class.rsplit(['.', ':', '$']).next().unwrap_or_default();
-        class.chars().all(is_plain).then(|| Self { class: name.to_owned() })
+        class.chars().all(is_plain).then(|| Self { class: name.to_owned(), address: None })
     }
 
     pub(crate) fn of_variable(variable: &body::Variable) -> Option<Self> {
@@ -46,6 +51,14 @@ impl Wordless {
         let is_group =
             |part: &&body::Variable| part.value.is_empty() && part.kind.as_deref().is_none_or(str::is_empty);
         let all: Vec<&body::Variable> = body.variables.iter().filter(|part| !is_group(part)).collect();
+        if let Some(address) = &self.address {
+            let class = self.class.clone();
+            // Behind some is one value, and not its parts.
+            return match all.as_slice() {
+                [one] if one.name == "value" || one.name.starts_with('*') => address.clone(),
+                _ => format!("{address} {}", Self { class, address: None }.told(body)),
+            };
+        }
         let is_list = all.iter().all(|part| is_index(&part.name));
         let equals = if self.class.is_empty() { " = " } else { "=" };
         let told = |part: &&body::Variable| match is_list {
@@ -87,9 +100,9 @@ pub(crate) fn without_addresses(text: &str) -> String {
 /// A part's value, without an address.
 fn inner(part: &body::Variable) -> String {
     match Wordless::of_variable(part) {
-        Some(Wordless { class }) if class.is_empty() => "{...}".to_owned(),
-        Some(Wordless { class }) => format!("{class}(...)"),
-        None => {
+        Some(Wordless { class, address: None }) if class.is_empty() => "{...}".to_owned(),
+        Some(Wordless { class, address: None }) => format!("{class}(...)"),
+        Some(Wordless { address: Some(_), .. }) | None => {
             let value = without_addresses(&part.value);
             match value.char_indices().nth(MAX_PART) {
                 Some((end, _)) => format!("{}...", &value[..end]),
@@ -97,6 +110,14 @@ fn inner(part: &body::Variable) -> String {
             }
         }
     }
+}
+
+/// The class in `a::Shop<i32> *`, of a pointer to somewhere.
+fn class_behind(value: &str, kind: &str) -> Option<String> {
+    let digits = value.strip_prefix("0x").filter(|digits| is_hex(digits))?;
+    let class = kind.strip_suffix('*')?.trim_end();
+    let class = class.split(['<', '(', '[']).next()?.rsplit([':', ' ']).next()?;
+    (digits.bytes().any(|digit| digit != b'0') && class.chars().all(is_plain)).then(|| class.to_owned())
 }
 
 /// `[3]`, `3`.
@@ -143,6 +164,26 @@ mod tests {
             assert_eq!(class(told), None, "{told}");
         }
         assert_eq!(Wordless::of("Shop@18", None, 0), None, "it has no parts");
+    }
+
+    #[test]
+    fn what_is_behind_a_pointer_is_told_with_its_address() {
+        let told = |value: &str, kind: &str, parts: Vec<body::Variable>| {
+            let wordless = Wordless::of(value, Some(kind), 7)?;
+            Some(wordless.told(&body::Variables { variables: parts }))
+        };
+        let next = variable("next", "0x00007f20", "node *", 8);
+        let parts = || vec![variable("value", "2", "int", 0), next.clone()];
+        let expected = Some("0x00007f10 node(value=2, next=0x00007f20)".to_owned());
+        assert_eq!(told("0x00007f10", "node *", parts()), expected);
+        assert_eq!(told("0x00007f10", "const a::node<int *> *", parts()), expected);
+        let one = || vec![variable("*p", "5", "int", 0)];
+        assert_eq!(told("0x7f10", "int *", one()), Some("0x7f10".to_owned()));
+        for (value, kind) in
+            [("0x0000", "node *"), ("0x7f10", "node **"), ("0x7f10 \"a\"", "char *"), ("0x7f", "")]
+        {
+            assert_eq!(told(value, kind, parts()), None, "{value} {kind}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::adapters::configuration::{add_defaults, bad, check_paths, request_kin
 use crate::adapters::shelf::{self, Found};
 use crate::adapters::table::Table;
 use crate::adapters::wish::Wish;
-use crate::adapters::{go, java, js_debug, rust, select};
+use crate::adapters::{gdb, go, java, js_debug, rust, select};
 use crate::dap::body::read;
 use crate::dap::configuration::{Configuration, Variable};
 use crate::error::DebugError;
@@ -165,8 +165,10 @@ pub(crate) fn plan(
     let reach = match connect {
         Some((host, port)) => Reach::Tcp { host, port },
         None => {
-            let more =
-                if is_rust { rust::args(&adapter.args_rust, formatters.as_deref()) } else { Vec::new() };
+            let mut more = gdb::args(&adapter.args);
+            if is_rust {
+                more.extend(rust::args(&adapter.args_rust, formatters.as_deref()));
+            }
             spawned(adapter, &arguments, more, options)?
         }
     };
