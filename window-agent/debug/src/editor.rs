@@ -55,6 +55,11 @@ impl Target {
     pub(crate) fn is_users(&self) -> bool {
         matches!(self, Self::Begun { is_users: true, .. })
     }
+
+    /// Whether it is the next part of a compound.
+    pub(crate) fn is_part(&self) -> bool {
+        matches!(self, Self::Begun { is_child: false, is_users: false, .. })
+    }
 }
 
 /// What happens to a session in the editor.

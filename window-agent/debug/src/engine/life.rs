@@ -287,7 +287,8 @@ impl Engine {
         }
     }
 
-    /// The first child that is the program of its parent takes the parent's place.
+    /// A child that is the program of its parent takes the parent's place: the first, and the next one when that has ended
+    /// and was started again.
     fn begin_child(
         &mut self,
         key: SessionKey,
@@ -296,10 +297,14 @@ impl Engine {
         is_program: bool,
     ) -> Result<(), String> {
         let is_full = self.sessions.len() >= MAX_SESSIONS;
-        let Some(live) = self.sessions.get_mut(&key) else { return Err("its session is over".to_owned()) };
-        let is_first = !live.is_shell && live.parent.is_none() && !live.core.has_stopped();
-        let stands_for_parent = is_program && is_first;
-        live.is_shell |= stands_for_parent;
+        let Some(live) = self.sessions.get(&key) else { return Err("its session is over".to_owned()) };
+        let is_whole = (live.parent.is_none() || live.plan.is_part()) && !live.core.has_stopped();
+        let is_taken = self.sessions.iter().any(|(other, known)| {
+            *other != key && known.id == live.id && known.core.phase() != Phase::Terminated
+        });
+        // Elsewhere it could be any process that the program has left behind.
+        let may_be_next = !live.is_shell || matches!(live.plan.host, Host::Editor(..));
+        let stands_for_parent = is_program && is_whole && may_be_next && !is_taken;
         if is_full {
             return Err("too many debug sessions".to_owned());
         }
@@ -307,6 +312,10 @@ impl Engine {
             true => (Some(live.id.clone()), live.name.clone()),
             false => (None, name),
         };
+        if let Some(live) = self.sessions.get_mut(&key) {
+            live.is_shell |= stands_for_parent;
+        }
+        self.ended.retain(|ended| Some(&ended.status.id) != id.as_ref());
         let child = self.begin(plan, name, None, Some(key), id);
         if stands_for_parent {
             self.waits.hand_over(key, child);

@@ -109,6 +109,11 @@ impl Plan {
         matches!(&self.host, Host::Editor(_, target) if target.is_users())
     }
 
+    /// Whether it is of the next part of a compound in the editor.
+    pub(crate) fn is_part(&self) -> bool {
+        matches!(&self.host, Host::Editor(_, target) if target.is_part())
+    }
+
     /// The port of this machine that an attach of js-debug is to.
     pub(crate) fn attached_port(&self) -> Option<u16> {
         /// Where node listens when nobody says otherwise.
