@@ -207,8 +207,11 @@ fn exchange_references(body: &mut Value, owner: Owner, ids: &mut Ids) {
 }
 
 /// What went wrong with an expression, out of an adapter's message: of a Python traceback the exception alone, which
-/// stands behind the frames of the last one.
+/// stands behind the frames of the last one; of what lldb's compiler says the errors, without their places.
 pub(crate) fn evaluation_problem(message: &str) -> String {
+    if let Some(problem) = compilers_problem(message) {
+        return cut(&problem, MAX_PROBLEM_LEN);
+    }
     const TRACEBACK: &str = "Traceback (most recent call last):";
     let problem = match message.rfind(TRACEBACK) {
         Some(at) => {
@@ -220,6 +223,16 @@ pub(crate) fn evaluation_problem(message: &str) -> String {
     };
     let problem = if problem.is_empty() { message.trim().to_owned() } else { problem };
     cut(&problem, MAX_PROBLEM_LEN)
+}
+
+/// `error: <user expression 0>:1:1: ...`, and before that the language that stood in for one that lldb cannot read.
+fn compilers_problem(message: &str) -> Option<String> {
+    let error =
+        |line: &str| Some(line.strip_prefix("error: <user expression ")?.split_once(": ")?.1.to_owned());
+    let errors: Vec<String> = message.lines().filter_map(error).collect();
+    let language = message.split_once("Ran expression as '").and_then(|(_, rest)| rest.split_once('\''));
+    let read_as = language.map(|(language, _)| format!(" (the debugger reads it as {language})"));
+    (!errors.is_empty()).then(|| format!("{}{}", errors.join("; "), read_as.unwrap_or_default()))
 }
 
 fn text(value: &Option<String>) -> Option<String> {
@@ -243,6 +256,20 @@ mod tests {
     fn a_cut_is_made_between_characters_and_says_so() {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("aéb", 2), "a... (3 bytes more)");
+    }
+
+    #[test]
+    fn what_a_compiler_says_is_told_without_places() {
+        let one = "error: <user expression 1>:1:1: use of undeclared identifier 'nobody'\n    1 | nobody\n      | ^~~";
+        assert_eq!(evaluation_problem(one), "use of undeclared identifier 'nobody'");
+        let instead = "Expression evaluation in Rust not supported. Falling back to default language. Ran expression \
+            as 'Objective C++'.\n";
+        let two = format!("{instead}{one}\nerror: <user expression 1>:1:9: no member named 'len'\n");
+        assert_eq!(
+            evaluation_problem(&two),
+            "use of undeclared identifier 'nobody'; no member named 'len' (the debugger reads it as Objective C++)"
+        );
+        assert_eq!(evaluation_problem("error: x"), "error: x");
     }
 
     #[test]

@@ -303,6 +303,7 @@ fn rust() -> Program {
 /// Each debugger in its own words.
 async fn values_of_rust_are_those_of_its_toolchain(adapter: &str, parts: &[&str]) {
     let (stop, value, evaluated) = told(adapter, &rust()).await;
+    assert_eq!(stop.output.text, "", "nothing was printed");
     let at = value_of(&stop, "at");
     for part in parts {
         assert!(

@@ -60,8 +60,9 @@ impl Speaker {
         let position = self.position(function, path, stop.line);
         let mut text = format!("Stopped at {position} ({}), thread {}.", reason(stop), stop.thread_id);
         // What else it says of a stop that was asked for is its reason in other words.
-        let description = stop.description.as_ref().filter(|_| !PLAIN_REASONS.contains(&&*stop.reason));
-        if let Some(why) = stop.text.as_ref().or(description).filter(|why| **why != stop.reason) {
+        let why = stop.text.as_ref().or(stop.description.as_ref());
+        let is_more = |why: &&String| **why != stop.reason && !PLAIN_REASONS.contains(&&*stop.reason);
+        if let Some(why) = why.filter(is_more) {
             text.push_str(&format!("\n{}", shorten(why, MAX_LISTED)));
         }
         let is_own = |frame: &&Frame| self.view.is_own(Path::new(&frame.file_path));
