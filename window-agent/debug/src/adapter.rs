@@ -123,7 +123,8 @@ pub struct Adapter {
     pub(crate) stdout_noise: Vec<(String, String)>,
     /// What the runtime puts into the scope of each file: not told with a stop where all of them are.
     pub(crate) file_variables: Vec<String>,
-    /// How variables begin, written `name = value`, that tell nothing of the program: not told with a stop.
+    /// How variables begin, written `name = value`, that tell nothing of the program: not told with a stop. `{name}`
+    /// stands for any name.
     pub(crate) variable_noise: Vec<String>,
     /// How lines begin that the debugged runtime puts on the program's standard error.
     pub(crate) stderr_noise: Vec<String>,

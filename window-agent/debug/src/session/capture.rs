@@ -118,7 +118,8 @@ impl Capture {
         let of_file = &adapter.file_variables;
         let is_noise = |variable: &body::Variable| {
             let written = format!("{} = {}", variable.name, variable.value);
-            adapter.variable_noise.iter().any(|noise| written.starts_with(noise))
+            let is = |noise: &String| written.starts_with(&noise.replace("{name}", &variable.name));
+            adapter.variable_noise.iter().any(is)
         };
         for variables in captured.scopes.iter_mut().filter_map(|(_, variables)| variables.as_mut()) {
             let variables = &mut variables.variables;
@@ -202,17 +203,23 @@ mod tests {
             value: value.to_owned(),
             ..body::Variable::default()
         };
-        let all =
-            [("@py_assert1", "False"), ("this", "undefined"), ("this", "{...}"), ("thistle", "undefined")];
+        let all = [
+            ("@py_assert1", "False"),
+            ("this", "undefined"),
+            ("this", "{...}"),
+            ("thistle", "undefined"),
+            ("run", "ƒ run() {}"),
+            ("other", "ƒ run() {}"),
+        ];
         let variables = body::Variables { variables: all.map(variable).to_vec() };
         let mut capture = Capture::new(1, 1, body::Stopped::default(), Instant::now());
         capture.captured.scopes = vec![(body::Scope::default(), Some(variables))];
-        let variable_noise = vec!["@py_".to_owned(), "this = undefined".to_owned()];
+        let variable_noise = ["@py_", "this = undefined", "{name} = ƒ {name}("].map(str::to_owned).to_vec();
         let adapter = Adapter { variable_noise, ..Adapter::editor() };
         let captured = capture.into_captured(&BTreeMap::new(), &adapter);
         let told = captured.scopes[0].1.as_ref().unwrap();
         let names: Vec<&str> = told.variables.iter().map(|variable| variable.name.as_str()).collect();
-        assert_eq!(names, ["this", "thistle"]);
+        assert_eq!(names, ["this", "thistle", "other"]);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use baton_agent_debug::types::{Evaluate, Paging, StopEvent};
 use crate::programs::{Program, debugger};
 use crate::quirks::start_to_stop;
 
-const PYTHON: &str = "class Item:
+const PYTHON: &str = "import json
+class Item:
     def __init__(self):
         self.price = 3
 class Shop:
@@ -242,6 +243,9 @@ async fn a_file_of_javascript_has_the_programs_variables() {
         told("js-debug", &Program::new("program.js", text, "console.log(shop); // here")).await;
     assert_eq!(value, "{sold: 50}");
     assert_eq!(names(&stop), ["shop"]);
+    let declared = format!("function helper() {{}}\nclass Item {{}}\n{text}");
+    let beside = Program::new("program.js", &declared, "console.log(shop); // here");
+    assert_eq!(names(&told("js-debug", &beside).await.0), ["shop"], "what is declared is no news");
     let text = format!("function run() {{\n{text}}}\nrun();\n");
     let inside = Program::new("program.js", &text, "console.log(shop); // here");
     assert_eq!(names(&told("js-debug", &inside).await.0), ["shop"], "`this` is no object of the program");
