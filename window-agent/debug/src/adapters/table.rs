@@ -163,6 +163,7 @@ mod tests {
         assert_eq!(printed(pending), "");
         assert_eq!(printed("\u{274c}\u{fe0f} No source file named /w/b.c.\nsum 3\n"), "sum 3\n");
         assert_eq!(printed("Function \"price\" not defined.\n"), "");
+        assert_eq!(printed("No symbol table is loaded.  Use the \"file\" command.\n"), "");
         assert_eq!(printed("Breakpoint 2 at 0x555555555251: file a.c, line 4.\n"), "");
         assert_eq!(printed("Breakpoint 2, he said\n"), "Breakpoint 2, he said\n");
         assert_eq!(printed("sum 3\n"), "sum 3\n");
