@@ -79,7 +79,10 @@ fn what_was_called_is_recorded_without_secrets_and_can_be_called_again() {
         world.baton_ok(&["record", "export", "sums", "--format", "jsonl"]) == text.trim_end(),
         "it is as it was"
     );
-    assert!(world.baton_ok(&["record", "list"]).contains("sums  5 calls"));
+    let listed = world.baton_ok(&["record", "list"]);
+    assert!(listed.contains("sums  5 calls") && !listed.contains("running"), "{listed}");
+    let status = world.baton(&["status"]);
+    assert!(!status.err.contains("are being recorded"), "{status:?}");
 
     let same = world.baton(&["replay", "sums", "--window", "shop"]);
     assert_eq!(same.code, 0, "{same:?}");

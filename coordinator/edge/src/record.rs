@@ -205,13 +205,15 @@ impl Recorder {
             let _ = pieces.send(Piece::End);
             writer.join()
         });
-        match ended.await {
+        let ended = ended.await;
+        *self.record.lock() = None;
+        match ended {
             Ok(Ok(())) => Ok(told.recorded()),
             _ => Err(Explanation::new("the record ended in the middle")),
         }
     }
 
-    /// The record that runs, or the last one.
+    /// The record that runs, or has ended by itself and is not stopped yet.
     pub(crate) fn recorded(&self) -> Option<Recorded> {
         let record = self.record.lock();
         record.as_ref().map(|record| record.told.recorded())
