@@ -31,6 +31,8 @@ fn a_program_s_memory_is_its_window_s() {
     assert_eq!(of(&json!("weather")).len(), 1, "{told:#}");
     let shop = of(&json!("shop"));
     assert_eq!(shop[0]["pid"], world.agent_pid("shop"));
+    // Its agent has started it.
+    assert!(shop.iter().all(|process| process["pid"] != world.coordinator_pid()), "{told:#}");
     let heap = |process: &&Value| process["heap_bytes"].as_u64().expect("a number");
     let greedy = shop.iter().max_by_key(heap).expect("a process");
     // What the system says of it, within what debugpy does meanwhile.

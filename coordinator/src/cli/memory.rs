@@ -42,9 +42,10 @@ struct Part {
 
 pub(super) async fn run(options: MemoryOptions) -> Done {
     let mut coordinator = running().await?;
+    let status = coordinator.status().await?;
     let parts = match &options.window {
-        Some(named) => parts(None, &[coordinator.window(named).await?]),
-        None => all(&coordinator.status().await?),
+        Some(named) => of_windows(status.pid, &[coordinator.window(named).await?]),
+        None => all(&status),
     };
     if parts.iter().all(|part| part.processes.is_empty()) {
         return Err(Failed::new(exit::FAILED, "this system does not say what memory a process takes"));
@@ -68,22 +69,26 @@ pub(super) async fn told(home: &Home) -> Value {
 
 /// The coordinator and the windows.
 fn all(status: &Status) -> Vec<Part> {
-    parts(Some(status.pid), &status.windows)
+    let coordinator = Part { window: None, processes: family(&taken::processes(), status.pid, None) };
+    std::iter::once(coordinator).chain(of_windows(status.pid, &status.windows)).collect()
 }
 
-fn parts(coordinator: Option<u32>, windows: &[WindowStatus]) -> Vec<Part> {
+/// The coordinator is everybody's, whichever window's agent has started it.
+fn of_windows(coordinator: u32, windows: &[WindowStatus]) -> Vec<Part> {
     let processes = taken::processes();
-    let of = |window: Option<String>, pid: u32| Part { window, processes: family(&processes, pid) };
-    let windows = windows.iter().map(|window| of(Some(window.name.clone()), window.pid));
-    coordinator.map(|pid| of(None, pid)).into_iter().chain(windows).collect()
+    let of = |window: &WindowStatus| Part {
+        window: Some(window.name.clone()),
+        processes: family(&processes, window.pid, Some(coordinator)),
+    };
+    windows.iter().map(of).collect()
 }
 
-/// A process and all that it started, each after the one that started it.
-fn family(processes: &BTreeMap<u32, Process>, first: u32) -> Vec<(Process, Taken)> {
+/// A process and all that it started, but for one of them, each after the one that started it.
+fn family(processes: &BTreeMap<u32, Process>, first: u32, but: Option<u32>) -> Vec<(Process, Taken)> {
     let mut family = Vec::new();
     let mut to_do = vec![first];
     while let Some(pid) = to_do.pop() {
-        let Some(process) = processes.get(&pid) else { continue };
+        let Some(process) = processes.get(&pid).filter(|_| but != Some(pid)) else { continue };
         if let Some(taken) = taken::of(pid) {
             family.push((process.clone(), taken));
         }
