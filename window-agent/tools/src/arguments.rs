@@ -13,9 +13,6 @@ use baton_agent_base::object::Object;
 
 /// Problems that one answer tells.
 const MAX_PROBLEMS: usize = 3;
-/// What is said of a name that no argument has, and before one that has nearly that name.
-const UNKNOWN: &str = "unknown argument";
-const MEANT: &str = ", did you mean ";
 /// Arguments that a hint lists.
 const MAX_USAGE: usize = 12;
 /// Characters of a wrong value that an answer repeats.
@@ -68,6 +65,8 @@ impl Shape {
 struct Problems {
     told: Vec<String>,
     n_all: usize,
+    /// A name is like that of no argument.
+    has_stranger: bool,
 }
 
 impl Problems {
@@ -96,7 +95,7 @@ pub fn check(tool: &str, shape: &Shape, arguments: Option<Object>) -> Result<Obj
     message.push('.');
     let mut hint = usage(tool, shape);
     let has_more = shape.properties.as_ref().is_some_and(|known| known.contains_key("arguments"));
-    if has_more && problems.told.iter().any(|told| told.starts_with(UNKNOWN) && !told.contains(MEANT)) {
+    if has_more && problems.has_stranger {
         hint.push_str(" What a launch configuration can have besides goes into `arguments`.");
     }
     Err(Fault::new(Kind::InvalidArguments, message).hint(hint))
@@ -110,14 +109,19 @@ fn check_object(at: &str, shape: &Shape, given: Object, problems: &mut Problems)
     for (name, value) in given {
         let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
         let Some(property) = properties.get(&name) else {
+            let mut is_stranger = false;
             problems.push(|| {
                 let known: Vec<&str> = properties.keys().map(String::as_str).collect();
                 let path: String = path.chars().take(MAX_SHOWN).collect();
                 match closest(&name, &known) {
-                    Some(closest) => format!("{UNKNOWN} {path:?}{MEANT}{closest:?}"),
-                    None => format!("{UNKNOWN} {path:?}"),
+                    Some(closest) => format!("unknown argument {path:?}, did you mean {closest:?}"),
+                    None => {
+                        is_stranger = true;
+                        format!("unknown argument {path:?}")
+                    }
                 }
             });
+            problems.has_stranger |= is_stranger;
             continue;
         };
         if value.is_null() && !shape.required.contains(&name) {
@@ -453,6 +457,17 @@ mod tests {
             json!({"symbol_name": "a", "file_path": "a.py", "context_file": "b.py"}),
             expect![[r#"lcp_find_references: unknown argument "file_path"."#]],
         );
+    }
+
+    #[test]
+    fn a_field_of_a_configuration_is_told_where_it_goes() {
+        let hinted = |arguments: Value| {
+            let shape = CATALOGUE.find("debug").unwrap().shape();
+            let fault = check("debug", shape, arguments.as_object().cloned()).unwrap_err();
+            fault.hint.unwrap_or_default().contains("goes into `arguments`")
+        };
+        assert!(hinted(json!({"action": "launch", "python": "/venv/bin/python"})));
+        assert!(!hinted(json!({"action": "launch", "progam": "a.py"})), "it is a slip");
     }
 
     #[test]
