@@ -1,6 +1,8 @@
 //! CORE: an error without what is the user's. Our own sentences have no secret in them; what they quote may: a path, a piece
 //! of source text, what an adapter said.
 
+use std::borrow::Cow;
+
 use baton_proto::redact;
 
 /// Characters that are told at most.
@@ -12,6 +14,8 @@ const QUOTES: [(char, char); 5] =
 const QUOTED: &str = "...";
 /// What stands in the place of a path.
 const PATH: &str = "PATH";
+/// What is between the names of a path.
+const SLASHES: [char; 2] = ['/', '\\'];
 /// Where the sources of other people's crates lie: what follows, after one folder, is theirs and known to everybody.
 const SOURCES: &str = "/registry/src/";
 
@@ -48,32 +52,52 @@ fn without_quotations(text: &str) -> String {
 }
 
 fn without_paths(text: &str) -> String {
-    let mut told = String::with_capacity(text.len());
-    for (idx, word) in text.split(' ').enumerate() {
-        if idx > 0 {
-            told.push(' ');
+    let mut told: Vec<Cow<'_, str>> = Vec::new();
+    let mut words = text.split(' ');
+    while let Some(word) = words.next() {
+        let Some(start) = path_of(word) else {
+            told.push(word.into());
+            continue;
+        };
+        let (before, path) = word.split_at(start);
+        if let Some(known) = known_source(path) {
+            told.push(format!("{before}{known}").into());
+            continue;
         }
-        let start = word.find(['/', '\\']).filter(|start| is_root(&word[..*start]));
-        match start {
-            None => told.push_str(word),
-            Some(start) => {
-                let path_at = word[..start]
-                    .rfind(|char: char| !is_of_root(char))
-                    .map_or(0, |idx| idx + word[idx..].chars().next().map_or(1, char::len_utf8));
-                let (before, path) = word.split_at(path_at);
-                told.push_str(before);
-                match known_source(path) {
-                    Some(known) => told.push_str(known),
-                    None => {
-                        told.push_str(PATH);
-                        // Of a place the line stays.
-                        told.push_str(path.find(":\n").map_or("", |end| &path[end..]));
-                    }
-                }
-            }
+        // Of a place the line stays.
+        told.push(format!("{before}{PATH}{}", path.find(":\n").map_or("", |end| &path[end..])).into());
+        let n_behind = n_behind(word, words.clone());
+        words.by_ref().take(n_behind).for_each(drop);
+    }
+    told.join(" ")
+}
+
+/// Where a path from a root begins in this word.
+fn path_of(word: &str) -> Option<usize> {
+    let before = &word[..word.find(SLASHES).filter(|slash| is_root(&word[..*slash]))?];
+    let other = before.char_indices().rfind(|(_, char)| !is_of_root(*char));
+    Some(other.map_or(0, |(idx, char)| idx + char.len_utf8()))
+}
+
+/// How many of the words behind the first word of a path may be of its name, which has blanks in it then: all up to a colon,
+/// else up to the last with a slash or a dot inside. Rather too many than one.
+fn n_behind<'a>(first: &str, words: impl Iterator<Item = &'a str>) -> usize {
+    let is_last = |word: &str| word.ends_with(':') || word.contains('\n');
+    let mut n_behind = 0;
+    if is_last(first) {
+        return n_behind;
+    }
+    for (idx, word) in words.enumerate().take_while(|(_, word)| path_of(word).is_none()) {
+        let line = word.lines().next().unwrap_or_default();
+        let name = line.trim_end_matches(|char: char| !char.is_alphanumeric());
+        if word.ends_with(':') || name.contains(SLASHES) || name.contains('.') {
+            n_behind = idx + 1;
+        }
+        if is_last(word) {
+            break;
         }
     }
-    told
+    n_behind
 }
 
 /// Whether what stands before the first slash of a word makes it a path from the root, the home folder, or a URL; our own
@@ -109,6 +133,10 @@ mod tests {
             ("~/shop and C:\\Users\\ann", "PATH and PATH"),
             ("see https://ann.example/x?token=1 there", "see PATH there"),
             ("3 of 4 and/or 5", "3 of 4 and/or 5"),
+            ("cannot write /home/ann/our shop: it is full: end", "cannot write PATH it is full: end"),
+            ("cannot read C:\\our old shop\\b.py, which is gone", "cannot read PATH which is gone"),
+            ("cannot move /a shop/of ann.txt to /b/d e.txt", "cannot move PATH to PATH"),
+            ("/usr/bin/gdb has ended. Nothing more", "PATH has ended. Nothing more"),
         ] {
             assert_eq!(scrubbed(text), expected, "{text}");
         }
