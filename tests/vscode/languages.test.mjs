@@ -26,6 +26,7 @@ const LANGUAGES = [
     {
         name: 'Node', file: 'orders.js', run: 'orders', wait: 'wait.js', call: 12, first: 5,
         cheese: 'item === "cheese"', result: /sum: 31/, local: /^Local/,
+        untold: ['this', 'price', 'exports', 'module', 'require', '__dirname', '__filename'],
         crash: { run: 'crash.js', line: 4, text: /nobody is there/ },
     },
     {
@@ -76,6 +77,8 @@ for (const language of LANGUAGES) {
         assert.deepEqual(stop.hit_breakpoint_ids, [breakpoint.id]);
 
         const inside = await step(stop, 'into');
+        const told = [stop, inside].flatMap((at) => at.top_frame_variables.variables.map((variable) => variable.name));
+        assert.deepEqual(told.filter((variable) => language.untold?.includes(variable)), []);
         assert.equal(inside.line, first);
         assert.match(inside.call_stack[0].function_name, /price$/);
         assert.equal(inside.call_stack[1].line_number, call);

@@ -301,6 +301,8 @@ impl Adapter {
             stdout_noise: known.stdout_noise.clone(),
             stderr_noise: known.stderr_noise.clone(),
             traceback_noise: known.traceback_noise.clone(),
+            file_variables: known.file_variables.clone(),
+            variable_noise: known.variable_noise.clone(),
             tells_command_line: known.tells_command_line,
             logs_to_stdout: known.logs_to_stdout,
             loses_pauses: known.loses_pauses,

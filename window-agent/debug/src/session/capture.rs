@@ -1,6 +1,6 @@
 //! CORE: what is fetched at a stop before it is told: stack, scopes and variables of the top frame, the exception.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -115,18 +115,21 @@ impl Capture {
     /// The stop as it is to be told; without what is in each file's scope, the names of which are given.
     pub(crate) fn into_captured(self, ours: &BTreeMap<i64, i64>, adapter: &Adapter) -> Captured {
         let mut captured = self.captured;
-        let of_file = &adapter.file_variables;
+        let all = captured.scopes.iter().filter_map(|(_, variables)| variables.as_ref());
+        let names: BTreeSet<&str> =
+            all.flat_map(|body| &body.variables).map(|variable| variable.name.as_str()).collect();
+        // In a block `this` belongs to its scope, and the others to the file's.
+        let mut of_file = adapter.file_variables.as_slice();
+        if !of_file.iter().all(|name| names.contains(name.as_str())) {
+            of_file = &[];
+        }
         let is_noise = |variable: &body::Variable| {
             let written = format!("{} = {}", variable.name, variable.value);
             let is = |noise: &String| written.starts_with(&noise.replace("{name}", &variable.name));
             adapter.variable_noise.iter().any(is)
         };
         for variables in captured.scopes.iter_mut().filter_map(|(_, variables)| variables.as_mut()) {
-            let variables = &mut variables.variables;
-            if of_file.iter().all(|name| variables.iter().any(|variable| variable.name == *name)) {
-                variables.retain(|variable| !of_file.contains(&variable.name));
-            }
-            variables.retain(|variable| !is_noise(variable));
+            variables.variables.retain(|variable| !of_file.contains(&variable.name) && !is_noise(variable));
         }
         captured.hit = captured.event.hit_breakpoint_ids.as_ref().map(|ids| {
             ids.iter().filter_map(|id| ours.get(id).copied()).filter(|id| *id != CRASH_ID).collect()
@@ -220,6 +223,27 @@ mod tests {
         let told = captured.scopes[0].1.as_ref().unwrap();
         let names: Vec<&str> = told.variables.iter().map(|variable| variable.name.as_str()).collect();
         assert_eq!(names, ["this", "thistle", "other"]);
+    }
+
+    #[test]
+    fn what_the_runtime_puts_into_a_file_is_left_out_where_all_of_it_is_in_whichever_scope() {
+        let variable = |name: &&str| body::Variable { name: (*name).to_owned(), ..body::Variable::default() };
+        let scope = |names: &[&str]| {
+            let variables = names.iter().map(variable).collect();
+            (body::Scope::default(), Some(body::Variables { variables }))
+        };
+        let told = |scopes: &[&[&str]]| {
+            let mut capture = Capture::new(1, 1, body::Stopped::default(), Instant::now());
+            capture.captured.scopes = scopes.iter().map(|names| scope(names)).collect();
+            let file_variables = ["require", "this"].map(str::to_owned).to_vec();
+            let adapter = Adapter { file_variables, ..Adapter::editor() };
+            let captured = capture.into_captured(&BTreeMap::new(), &adapter);
+            let variables =
+                captured.scopes.into_iter().flat_map(|(_, variables)| variables.unwrap().variables);
+            variables.map(|variable| variable.name).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&[&["item", "this"], &["sum", "require"]]), ["item", "sum"]);
+        assert_eq!(told(&[&["item", "this"], &["sum"]]), ["item", "this", "sum"]);
     }
 
     #[test]
