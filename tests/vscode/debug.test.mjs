@@ -224,6 +224,7 @@ test('a compound: both parts run, and each stop names its session', async () => 
     assert.equal(second.status, 'stopped', JSON.stringify(second));
     assert.notEqual(second.stop_event_data.source.path, first.stop_event_data.source.path);
     await client.call('stop_debugging', {});
+    await until('the other has ended as well, by itself', () => running().length === 0);
     await client.clear();
 });
 
@@ -234,6 +235,10 @@ test('a compound starts as a whole or not at all, its tasks first, and ends as a
         assert.match(refused.message, expected, JSON.stringify(refused));
         assert.deepEqual([await dialogs(), running()], [0, []], configuration_name);
     }
+    const failed = await client.call('start_debugging', { configuration_name: 'one has no node', timeout: 30 });
+    assert.match(JSON.stringify(failed), /nowhere/, JSON.stringify(failed));
+    await until('the part that has started is ended', () => running().length === 0);
+    assert.equal(await dialogs(), 0);
     const file = path.join(folder, 'built.txt');
     fs.rmSync(file, { force: true });
     await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 12, condition: 'item === "cheese"' });
@@ -262,6 +267,21 @@ test('a compound starts as a whole or not at all, its tasks first, and ends as a
     assert.deepEqual(running().sort(), all);
     await client.call('stop_debugging', { session_id: running()[0] });
     await until('all have ended', () => running().length === 0);
+    await client.clear();
+});
+
+test('a program that the person restarts keeps its session', async () => {
+    await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6 });
+    const stop = await client.call('start_debugging', { configuration_name: 'orders' });
+    assert.equal(stop.status, 'stopped', JSON.stringify(stop));
+    const { session_id } = stop.stop_event_data;
+    const top = async () => (await client.call('debug', { action: 'stack_trace', session: session_id })).stackFrames?.[0].id;
+    const before = await top();
+    await window.press('restart');
+    await until('it stops there again, by the same name', async () => ![undefined, before].includes(await top()));
+    assert.deepEqual(running(), [session_id]);
+    await client.call('stop_debugging', { session_id });
+    await until('it has ended', () => running().length === 0);
     await client.clear();
 });
 

@@ -85,6 +85,8 @@ interface Known {
     stopped?: DapMessage | undefined;
     /** It has ended by itself. */
     isOver?: boolean;
+    /** It is ended because another part of its compound has not started. */
+    isGivenUp?: boolean;
     /** VS Code has told the adapter which exceptions stop it; from now on it is the user who chooses. */
     hasExceptions?: boolean;
 }
@@ -207,9 +209,25 @@ export class EditorDebugger implements vscode.Disposable {
         if (compound?.stopAll === true) {
             this.together.add(wish.start);
         }
-        const head = first === undefined ? [] : [await starts.shift()?.()];
-        const isStarted = await Promise.all(starts.map((start) => start()));
-        return [...head, ...isStarted].every((is) => is !== false);
+        const isHeadStarted = first === undefined || (await starts.shift()?.()) !== false;
+        const others = isHeadStarted ? await Promise.allSettled(starts.map((start) => start())) : [];
+        const isStarted = isHeadStarted && others.every((other) => other.status === 'fulfilled' && other.value);
+        if (!isStarted) {
+            this.together.delete(wish.start);
+            const begun = this.begunBy(wish.start);
+            begun.forEach((known) => (known.isGivenUp = true));
+            await Promise.all(begun.map((known) => vscode.debug.stopDebugging(known.session)));
+        }
+        const refused = others.find((other) => other.status === 'rejected');
+        if (refused !== undefined) {
+            throw refused.reason;
+        }
+        return isStarted;
+    }
+
+    /** The programs that a start has led to, as far as they have not ended. */
+    private begunBy(start: string): Known[] {
+        return [...this.sessions.values()].filter(({ session }) => session.parentSession === undefined && this.startOf(session) === start);
     }
 
     private async request({ session, command, arguments: args }: EditorRequest): Promise<EditorResponse> {
@@ -258,7 +276,10 @@ export class EditorDebugger implements vscode.Disposable {
                     this.onStopped(session);
                 }
                 this.chooseExceptions(known, message);
-                this.tellMessage(session, message, false);
+                // What nobody asked for is not told as the user's.
+                if (!(known.isGivenUp === true && ENDS.has(message.command ?? ''))) {
+                    this.tellMessage(session, message, false);
+                }
             },
             onError: ({ message }) => {
                 this.log.warn(`${session.name}: ${message}`);
@@ -326,9 +347,8 @@ export class EditorDebugger implements vscode.Disposable {
     private onStopped(session: vscode.DebugSession): void {
         const start = this.startOf(session);
         if (start !== null && this.together.delete(start)) {
-            const all = [...this.sessions.values()].map((known) => known.session);
-            const others = all.filter((other) => other !== session && other.parentSession === undefined && this.startOf(other) === start);
-            others.forEach((other) => void vscode.debug.stopDebugging(other));
+            const others = this.begunBy(start).filter((other) => other.session !== session);
+            others.forEach((other) => void vscode.debug.stopDebugging(other.session));
         }
     }
 

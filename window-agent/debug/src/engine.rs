@@ -35,7 +35,7 @@ use crate::engine::moves::EarlyPause;
 use crate::engine::news::Untold;
 use crate::engine::points::{Gather, TriggersReply};
 use crate::engine::usage::Usage;
-use crate::engine::waits::{WaitId, Waits};
+use crate::engine::waits::{Wait, WaitId, Waits};
 use crate::error::DebugError;
 use crate::from_dap::Ids;
 use crate::host::inbox::{FromHost, TerminalWriter};
@@ -56,6 +56,7 @@ use baton_agent_base::census::{Census, Counted};
 use baton_agent_base::process::{self, Sentinel};
 
 mod asks;
+mod compounds;
 mod life;
 mod limits;
 mod look;
@@ -227,6 +228,8 @@ struct Live {
     plan: Plan,
     parent: Option<SessionKey>,
     root: SessionKey,
+    /// The first part of the compound that it is of; else the root itself.
+    compound: SessionKey,
     /// It debugs nothing itself: its first child does, and goes by its id.
     is_shell: bool,
     /// Its connections were told to write at once.
@@ -270,6 +273,18 @@ struct Live {
     failure: Option<DebugError>,
     started_at: Timestamp,
     last_used_at: Timestamp,
+}
+
+impl Live {
+    /// Whether its plan starts it once more.
+    fn begins_again(&self) -> bool {
+        self.parent.is_none() && !self.plan.is_users() && !self.plan.is_part()
+    }
+
+    /// A call waits for this session, whose key this is.
+    fn wait(&self, key: SessionKey, id: WaitId, thread_id: Option<i64>) -> Wait {
+        Wait { id, session: key, root: self.root, compound: self.compound, thread_id, pauses: false }
+    }
 }
 
 /// A session that ended.

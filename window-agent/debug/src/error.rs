@@ -120,6 +120,12 @@ pub enum DebugError {
         /// Which one.
         session: SessionId,
     },
+    /// A part of a compound of the editor's, the first part of which has ended.
+    #[error("debug session {session} is a part of a compound, which alone can start it again")]
+    PartAlone {
+        /// Which one.
+        session: SessionId,
+    },
     /// The adapter died or hung up while its session was running.
     #[error("the debug adapter of session {session} {how}{}", if output.is_empty() { String::new() } else { format!(": {output}") })]
     AdapterDied {
@@ -274,7 +280,9 @@ impl DebugError {
             Self::NoSuchReference { .. } => Kind::NoSuchReference,
             Self::EvaluationFailed { .. } => Kind::EvaluationFailed,
             Self::Refused { .. } => Kind::AdapterRefused,
-            Self::Unsupported { .. } | Self::UsersSession { .. } => Kind::Unsupported,
+            Self::Unsupported { .. } | Self::UsersSession { .. } | Self::PartAlone { .. } => {
+                Kind::Unsupported
+            }
             Self::OfVerb { .. } => Kind::NotARequest,
             Self::ForeignId { .. } | Self::OfAnotherRun { .. } => Kind::ForeignId,
             Self::NoThreads => Kind::NoThreads,
@@ -308,6 +316,7 @@ impl DebugError {
             }
             Self::Unsupported { .. } => "Use another way, or another debug adapter that can.",
             Self::UsersSession { .. } => "Ask the user, or start a session of your own.",
+            Self::PartAlone { .. } => "Stop it, and start the compound by its name.",
             Self::ForeignId { .. } => "Omit the session, or name that one.",
             Self::OfAnotherRun { .. } => "Use an ID from this window's latest answers.",
             Self::NoThreads => "Wait until the program runs, or stop it.",

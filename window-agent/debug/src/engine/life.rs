@@ -11,7 +11,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::usage::Usage;
-use super::waits::{Wait, WaitId};
+use super::waits::WaitId;
 use super::{Again, Ended, Engine, Live, Reply};
 use crate::adapter::Dialect;
 use crate::adapters::{self, go};
@@ -59,7 +59,13 @@ impl Engine {
             live.stdin = stdin;
         }
         self.active = Some(key);
-        self.waits.push(Wait { id: wait, session: key, root: key, thread_id: None, pauses: false });
+        self.wait_for_start(key, wait);
+    }
+
+    fn wait_for_start(&mut self, key: SessionKey, wait: WaitId) {
+        if let Some(live) = self.sessions.get(&key) {
+            self.waits.push(live.wait(key, wait, None));
+        }
     }
 
     fn has_room(&self) -> Result<(), DebugError> {
@@ -83,7 +89,7 @@ impl Engine {
     }
 
     /// Makes a session and starts its host. One that begins again keeps its id.
-    fn begin(
+    pub(super) fn begin(
         &mut self,
         plan: Plan,
         name: String,
@@ -121,6 +127,7 @@ impl Engine {
             plan,
             parent,
             root,
+            compound: self.sessions.get(&root).map_or(root, |root| root.compound),
             is_shell: false,
             is_hastened: false,
             core,
@@ -163,23 +170,23 @@ impl Engine {
             },
         };
         let root = self.sessions.get(&key).map_or(key, |live| live.root);
-        let replaced = match self.sessions.get_mut(&root) {
-            Some(live) if live.plan.is_users() => {
-                let session = live.id.clone();
-                return self.answer(wait, Err(DebugError::UsersSession { session }));
-            }
-            Some(live) => live.restart.replace(wait),
-            None => Some(wait),
+        let Some(live) = self.sessions.get(&root) else { return self.give_up(wait) };
+        let (session, compound) = (live.id.clone(), live.compound);
+        if live.plan.is_users() {
+            return self.answer(wait, Err(DebugError::UsersSession { session }));
+        }
+        // It begins again as a whole.
+        let Some(first) = self.sessions.get_mut(&compound) else {
+            return self.answer(wait, Err(DebugError::PartAlone { session }));
         };
+        let replaced = first.restart.replace(wait);
         replaced.into_iter().for_each(|wait| self.give_up(wait));
-        self.stop_tree(root);
+        self.roots_of(compound).into_iter().for_each(|root| self.stop_tree(root));
     }
 
     /// One that has ended, while its host is still there.
     fn ending_root(&self, session: Option<&SessionId>) -> Option<SessionKey> {
-        let is_meant = |live: &Live| {
-            session.is_none_or(|id| live.id == *id) && live.parent.is_none() && !live.plan.is_users()
-        };
+        let is_meant = |live: &Live| session.is_none_or(|id| live.id == *id) && live.begins_again();
         self.sessions.iter().rev().find(|(_, live)| is_meant(live)).map(|(&key, _)| key)
     }
 
@@ -206,7 +213,7 @@ impl Engine {
         if let Some(begun) = self.sessions.get_mut(&key) {
             begun.usage = again.usage.again(Instant::now());
         }
-        self.waits.push(Wait { id: wait, session: key, root: key, thread_id: None, pauses: false });
+        self.wait_for_start(key, wait);
     }
 
     pub(super) fn on_stop(&mut self, key: SessionKey, reply: Reply<SessionId>) {
@@ -236,7 +243,7 @@ impl Engine {
             self.active = live.parent;
         }
         let restart = live.restart.take();
-        if live.parent.is_none() && !live.plan.is_users() {
+        if live.begins_again() {
             let Live { id, plan, name, owner, usage, .. } = live;
             let again = Again { id, plan, name, owner, usage };
             if let Some(wait) = restart {
@@ -298,7 +305,7 @@ impl Engine {
     ) -> Result<(), String> {
         let is_full = self.sessions.len() >= MAX_SESSIONS;
         let Some(live) = self.sessions.get(&key) else { return Err("its session is over".to_owned()) };
-        let is_whole = (live.parent.is_none() || live.plan.is_part()) && !live.core.has_stopped();
+        let is_whole = live.parent.is_none() && !live.core.has_stopped();
         let is_taken = self.sessions.iter().any(|(other, known)| {
             *other != key && known.id == live.id && known.core.phase() != Phase::Terminated
         });
@@ -307,6 +314,10 @@ impl Engine {
         let stands_for_parent = is_program && is_whole && may_be_next && !is_taken;
         if is_full {
             return Err("too many debug sessions".to_owned());
+        }
+        if plan.is_part() {
+            self.begin_part(key, plan, name);
+            return Ok(());
         }
         let (id, name) = match stands_for_parent {
             true => (Some(live.id.clone()), live.name.clone()),
@@ -440,6 +451,7 @@ impl Engine {
             self.remember(key, (ending, adapter_died), exit_code, untold);
         }
         self.stop_children(key);
+        self.stop_others(key, &end.how);
     }
 
     /// Children do not outlive their parent's adapter.
@@ -540,8 +552,8 @@ impl Engine {
         let due: Vec<SessionKey> = due.map(|(&key, _)| key).collect();
         self.forget_closed();
         for key in due {
-            let is_waited_for = self.waits.is_waited_for(key);
             let Some(live) = self.sessions.get_mut(&key) else { continue };
+            let is_waited_for = self.waits.is_waited_for(live.compound);
             let Some(limit) = live.usage.run_out(set, now, is_waited_for) else { continue };
             let seconds = limit.as_secs_f64();
             tracing::info!(session = %live.id, seconds, "nobody uses the debug session");

@@ -33,7 +33,7 @@ impl Engine {
         if self.waits.is_busy(key, thread_id) {
             return self.answer(id, Err(DebugError::Busy { thread_id }));
         }
-        let wait = Wait { id, session: key, root: live.root, thread_id: Some(thread_id), pauses: false };
+        let wait = live.wait(key, id, Some(thread_id));
         if let Some(stop) = take_untold(live) {
             // It stopped after an earlier wait had ended: that is news.
             return self.tell_stop(key, stop, vec![wait]);
@@ -82,9 +82,9 @@ impl Engine {
         self.feed(key, Input::Resume { thread_id, how: Motion::new(wish, frame_id) });
     }
 
-    /// Arms a wait; a stop in its tree that nobody was told answers it at once.
+    /// Arms a wait; a stop in its compound that nobody was told answers it at once.
     fn wait_on(&mut self, wait: Wait) {
-        let untold = self.sessions.iter_mut().filter(|(_, live)| live.root == wait.root);
+        let untold = self.sessions.iter_mut().filter(|(_, live)| live.compound == wait.compound);
         let untold = untold.map(|(&key, live)| (key, take_untold(live))).find(|(_, stop)| stop.is_some());
         match untold {
             Some((key, Some(stop))) => self.tell_stop(key, stop, vec![wait]),
@@ -133,7 +133,7 @@ impl Engine {
             self.give_up(id);
             return None;
         };
-        let wait = Wait { id, session: key, root: live.root, thread_id: None, pauses };
+        let wait = Wait { pauses, ..live.wait(key, id, None) };
         if let Some(stop) = take_untold(live) {
             self.tell_stop(key, stop, vec![wait]);
             return None;
@@ -242,7 +242,7 @@ impl Engine {
 
     pub(super) fn on_stopped(&mut self, key: SessionKey, captured: &Captured) {
         let Some(live) = self.sessions.get(&key) else { return };
-        let (root, id) = (live.root, live.id.clone());
+        let (root, compound, id) = (live.root, live.compound, live.id.clone());
         let mut stop = from_dap::stop_event(captured, (key, id), jiff::Timestamp::now(), &mut self.ids);
         let passed = self.passed(key, &stop);
         if is_trap(&stop) && !passed.is_empty() {
@@ -280,7 +280,7 @@ impl Engine {
         }
         let all = stop.all_threads_stopped.unwrap_or(true);
         self.forget_closed();
-        let waits = self.waits.take_stopped(root, key, stop.thread_id, all);
+        let waits = self.waits.take_stopped(compound, key, stop.thread_id, all);
         self.tell_stop(key, stop, waits);
     }
 

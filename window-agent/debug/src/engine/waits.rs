@@ -12,6 +12,8 @@ pub(crate) struct Wait {
     pub(crate) session: SessionKey,
     /// The session whose tree it is about.
     pub(crate) root: SessionKey,
+    /// The first part of the compound that this is of; else the root itself.
+    pub(crate) compound: SessionKey,
     /// The thread it resumed; a start has none.
     pub(crate) thread_id: Option<i64>,
     /// Whether it asked for a pause.
@@ -40,9 +42,9 @@ impl Waits {
         self.waits.iter().any(|wait| wait.session == session && wait.thread_id == Some(thread_id))
     }
 
-    /// Whether a call waits for a tree.
-    pub(crate) fn is_waited_for(&self, root: SessionKey) -> bool {
-        self.waits.iter().any(|wait| wait.root == root)
+    /// Whether a call waits for a compound, or for what is none.
+    pub(crate) fn is_waited_for(&self, compound: SessionKey) -> bool {
+        self.waits.iter().any(|wait| wait.compound == compound)
     }
 
     /// Who waits for a session, waits for another one instead.
@@ -79,10 +81,11 @@ impl Waits {
     }
 
     /// Takes the waits that a stop answers: those on the session (on the thread, when only that one stopped), else
-    /// those on the tree: a child process that stops is news for whoever waits for its parent.
+    /// those on the compound: a child process that stops is news for whoever waits for its parent, and so is another
+    /// part.
     pub(crate) fn take_stopped(
         &mut self,
-        root: SessionKey,
+        compound: SessionKey,
         session: SessionKey,
         thread_id: i64,
         all: bool,
@@ -91,13 +94,13 @@ impl Waits {
             wait.session == session && (all || wait.thread_id.is_none_or(|waits_on| waits_on == thread_id))
         };
         let on_session = |wait: &Wait| wait.session == session;
-        let on_tree = |wait: &Wait| wait.root == root;
+        let on_compound = |wait: &Wait| wait.compound == compound;
         if self.waits.iter().any(on_thread) {
             self.take_if(on_thread)
         } else if self.waits.iter().any(on_session) {
             self.take_if(on_session)
         } else {
-            self.take_if(on_tree)
+            self.take_if(on_compound)
         }
     }
 
@@ -114,7 +117,14 @@ mod tests {
 
     /// Waits `(id, session, root, thread)`.
     fn waits(of: &[(WaitId, SessionKey, SessionKey, Option<i64>)]) -> Waits {
-        let wait = |&(id, session, root, thread_id)| Wait { id, session, root, thread_id, pauses: false };
+        let wait = |&(id, session, root, thread_id)| Wait {
+            id,
+            session,
+            root,
+            compound: root,
+            thread_id,
+            pauses: false,
+        };
         Waits { waits: of.iter().map(wait).collect() }
     }
 
