@@ -270,19 +270,40 @@ test('a compound starts as a whole or not at all, its tasks first, and ends as a
     await client.clear();
 });
 
-test('a program that the person restarts keeps its session', async () => {
-    await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6 });
-    const stop = await client.call('start_debugging', { configuration_name: 'orders' });
-    assert.equal(stop.status, 'stopped', JSON.stringify(stop));
-    const { session_id } = stop.stop_event_data;
-    const top = async () => (await client.call('debug', { action: 'stack_trace', session: session_id })).stackFrames?.[0].id;
-    const before = await top();
-    await window.press('restart');
-    await until('it stops there again, by the same name', async () => ![undefined, before].includes(await top()));
-    assert.deepEqual(running(), [session_id]);
-    await client.call('stop_debugging', { session_id });
-    await until('it has ended', () => running().length === 0);
+test('a program that the person restarts keeps its session, and whoever waits for it goes on waiting', async () => {
+    for (const [configuration_name, file_path, line_number] of [['orders', 'orders.js', 6], ['bill', 'bill.py', 9]]) {
+        await client.call('set_breakpoint', { file_path, line_number });
+        const stop = await client.call('start_debugging', { configuration_name });
+        assert.equal(stop.status, 'stopped', JSON.stringify(stop));
+        const { session_id } = stop.stop_event_data;
+        const top = async () => (await client.call('debug', { action: 'stack_trace', session: session_id })).stackFrames?.[0].id;
+        const before = await top();
+        await window.press('restart');
+        await until('it stops there again, by the same name', async () => ![undefined, before].includes(await top()));
+        assert.deepEqual(running(), [session_id]);
+        const again = await client.call('continue_debugging', { session_id, thread_id: 0 });
+        assert.deepEqual([again.status, again.stop_event_data?.line], ['stopped', line_number], JSON.stringify(again));
+        await client.call('debug', { action: 'custom_request', command: 'restart', session: session_id });
+        await until('the client has started it once more', () => running().join() === session_id);
+        await client.call('stop_debugging', { session_id });
+        await until('it has ended', () => running().length === 0);
+        await idle();
+    }
     await client.clear();
+    for (const configuration_name of ['wait.js', 'wait']) {
+        const started = await client.call('start_debugging', { configuration_name, timeout: 1 });
+        assert.equal(started.status, 'timeout', JSON.stringify(started));
+        const [session_id] = running();
+        const waiting = client.call('continue_debugging', { session_id, thread_id: 0, timeout: 60 });
+        await window.press('restart');
+        await until('it is told', async () => (await client.call('get_breakpoints')).notice === `The user restarted debug session ${session_id} (${configuration_name}).`);
+        fs.writeFileSync(path.join(folder, 'go'), '');
+        const end = await waiting;
+        assert.equal(end.status, 'completed', JSON.stringify(end));
+        assert.match(end.output, /went/);
+        fs.rmSync(path.join(folder, 'go'));
+        await idle();
+    }
 });
 
 test('two clients run the same program: each moves its own, and every answer names its session', async () => {

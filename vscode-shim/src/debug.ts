@@ -41,7 +41,7 @@ const EVENTS = new Set(['process', 'stopped', 'continued', 'thread', 'output', '
 const BREAKPOINTS = ['setBreakpoints', 'setFunctionBreakpoints'];
 const RESPONSES = new Set(['initialize', 'launch', 'attach', ...BREAKPOINTS]);
 const ENDS = new Set(['disconnect', 'terminate']);
-const REQUESTS = new Set(['setExceptionBreakpoints', 'configurationDone', ...ENDS, ...BREAKPOINTS, ...RESUMES]);
+const REQUESTS = new Set(['setExceptionBreakpoints', 'configurationDone', 'restart', ...ENDS, ...BREAKPOINTS, ...RESUMES]);
 
 /** Requests in which VS Code makes an address of the source's path, and in a remote window a wrong one. */
 const WITH_SOURCE = new Set(['gotoTargets', 'breakpointLocations', 'source']);

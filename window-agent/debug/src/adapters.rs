@@ -130,7 +130,8 @@ pub(crate) fn plan_child(parent: &Plan, request: &str, configuration: Value) -> 
 pub(crate) fn plan_editors(parent: &Plan, child: &EditorSession) -> Option<Plan> {
     let Host::Editor(editor, _) = &parent.host else { return None };
     let is_child = child.parent.is_some();
-    let target = Target::Begun { session: child.session.clone(), is_child, is_users: parent.is_users() };
+    let is_users = parent.is_users();
+    let target = Target::Begun { session: child.session.clone(), is_child, is_users, start: None };
     let arguments = if is_program(child) { parent.session.arguments.clone() } else { Value::Null };
     let session = SessionPlan { arguments, ..parent.session.clone() };
     Some(Plan { session, host: Host::Editor(editor.clone(), target), ..parent.clone() })
@@ -150,7 +151,8 @@ pub(crate) fn configure(wish: &wish::Wish, options: &DebuggerOptions) -> Result<
 
 /// The plan of a session that the user started in the editor.
 pub(crate) fn plan_users(editor: Editor, session: &EditorSession, options: &DebuggerOptions) -> Plan {
-    let target = Target::Begun { session: session.session.clone(), is_child: false, is_users: true };
+    let target =
+        Target::Begun { session: session.session.clone(), is_child: false, is_users: true, start: None };
     let kind = if session.request == "attach" { StartKind::Attach } else { StartKind::Launch };
     let session = SessionPlan::new(editor_of(&session.kind, options), kind, Value::Null);
     Plan { session, host: Host::Editor(editor, target), install_hint: String::new() }

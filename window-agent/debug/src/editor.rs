@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use self::mirror::Mirror;
 use crate::breakpoints::hits::normal_hits;
 use crate::breakpoints::place::{Place, place_of, plain};
+use crate::dap::body;
 use crate::types::triggers::{SetTrigger, Trigger, TriggerBreakpoint};
 use crate::types::{Breakpoint, SetBreakpoint};
 use baton_agent_base::shim::Shim;
@@ -29,6 +30,8 @@ const MAX_EVENTS: usize = 1_024;
 
 /// How long a session may wait for its host, which asks within milliseconds; then nobody will.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a session that the user restarts may take to begin: its tasks are run before.
+const AGAIN_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// How long after its parent a child may be heard.
 const CHILDREN_GRACE: Duration = Duration::from_millis(300);
 /// How long the editor may take to take breakpoints.
@@ -47,6 +50,8 @@ pub(crate) enum Target {
         is_child: bool,
         /// The user started it, or its parent.
         is_users: bool,
+        /// What starts it once more, when the user has restarted what a client had started by this.
+        start: Option<Box<EditorStart>>,
     },
 }
 
@@ -58,7 +63,16 @@ impl Target {
 
     /// Whether it is the next part of a compound.
     pub(crate) fn is_part(&self) -> bool {
-        matches!(self, Self::Begun { is_child: false, is_users: false, .. })
+        matches!(self, Self::Begun { is_child: false, is_users: false, start: None, .. })
+    }
+
+    /// The same when the user restarts it, as this session of the editor.
+    pub(crate) fn again(&self, session: String) -> Self {
+        let (is_users, start) = match self {
+            Self::Start(start) => (false, Some(start.clone())),
+            Self::Begun { is_users, start, .. } => (*is_users, start.clone()),
+        };
+        Self::Begun { session, is_child: false, is_users, start }
     }
 }
 
@@ -93,6 +107,8 @@ struct State {
     sessions: BTreeMap<String, mpsc::Sender<EditorEvent>>,
     /// Children whose host has not asked for them yet.
     unclaimed: BTreeMap<String, mpsc::Receiver<EditorEvent>>,
+    /// Sessions that the user restarts, until they begin; they keep their ids.
+    again: BTreeMap<String, Again>,
     /// Children that are still heard, and the session whose children they are.
     parents: BTreeMap<String, String>,
     breakpoints: Mirror,
@@ -100,6 +116,14 @@ struct State {
     types: Vec<String>,
     /// See [`Editor::let_go`].
     has_let_go: bool,
+}
+
+/// The way to the host of a session that is to begin once more.
+#[derive(Debug)]
+struct Again {
+    sender: mpsc::Sender<EditorEvent>,
+    /// Until its host has asked for it.
+    receiver: Option<mpsc::Receiver<EditorEvent>>,
 }
 
 /// The editor's breakpoints, as the engine is to have them.
@@ -147,23 +171,50 @@ impl Editor {
                 receiver
             }
             // One that has ended meanwhile has nothing to say; its channel is closed.
-            Target::Begun { session, .. } => state.unclaimed.remove(session).unwrap_or(receiver),
+            Target::Begun { session, .. } => {
+                let again = state.again.get_mut(session).and_then(|again| again.receiver.take());
+                again.or_else(|| state.unclaimed.remove(session)).unwrap_or(receiver)
+            }
         }
     }
 
-    /// No more events of it.
+    /// No more events of it; the receiver of those is gone.
     pub(crate) fn detach(&self, target: &Target, session: Option<&str>) {
         let mut state = self.state();
         if let Target::Start(start) = target {
             state.starts.remove(&start.start);
         }
-        if let Some(session) = session {
+        // The one that was started again by the same id lives.
+        let is_other =
+            |session: &&str| state.sessions.get(*session).is_some_and(|sender| !sender.is_closed());
+        if let Some(session) = session.filter(|session| !is_other(session)) {
             state.sessions.remove(session);
             state.unclaimed.remove(session);
             state.parents.remove(session);
         }
         drop(state);
         self.gone.send_replace(());
+    }
+
+    /// The user restarts a session: it ends, and begins once more by the same id.
+    fn expect_again(&self, session: &str) {
+        let mut state = self.state();
+        if !state.sessions.contains_key(session) || state.again.contains_key(session) {
+            return;
+        }
+        let (sender, receiver) = mpsc::channel(MAX_EVENTS);
+        let again = Again { sender: sender.clone(), receiver: Some(receiver) };
+        state.again.insert(session.to_owned(), again);
+        let (editor, session) = (self.clone(), session.to_owned());
+        tokio::spawn(async move {
+            tokio::time::sleep(AGAIN_TIMEOUT).await;
+            let mut state = editor.state();
+            if state.again.get(&session).is_some_and(|again| again.sender.same_channel(&sender)) {
+                state.again.remove(&session);
+                // Its host waits for nothing else.
+                let _ = sender.try_send(EditorEvent::Ended);
+            }
+        });
     }
 
     /// Nobody will ask for it.
@@ -234,6 +285,15 @@ impl Editor {
         let (id, parent) = (session.session.clone(), session.parent.clone().unwrap_or_default());
         let (sender, event) = {
             let mut state = self.state();
+            if let Some(Again { sender, receiver }) = state.again.remove(&id) {
+                state.sessions.insert(id.clone(), sender);
+                // When its host has not come, the session that it was has ended otherwise.
+                let receiver = receiver?;
+                state.unclaimed.insert(id.clone(), receiver);
+                drop(state);
+                self.expire(id);
+                return Some(session);
+            }
             let to_parent = state.sessions.get(&parent).cloned();
             let start = session.start.as_ref().and_then(|start| state.starts.get_mut(start));
             match (to_parent, start) {
@@ -267,6 +327,9 @@ impl Editor {
     pub async fn on_message(&self, message: EditorMessage) {
         let EditorMessage { session, from_adapter, message } = message;
         let sender = self.state().sessions.get(&session).cloned();
+        if !from_adapter && body::restarts(&message) {
+            self.expect_again(&session);
+        }
         if let Some(sender) = sender {
             tracing::trace!(target: BODIES, from_adapter, %message, "in the editor");
             self.hand(&session, sender, EditorEvent::Message { from_adapter, message }).await;
@@ -503,7 +566,7 @@ mod tests {
         editor.on_began(session("parent", None)).await;
         let begun = |session: &str| {
             let session = session.to_owned();
-            Target::Begun { session, is_child: true, is_users: true }
+            Target::Begun { session, is_child: true, is_users: true, start: None }
         };
         let mut parent = editor.attach(&begun("parent"));
         for child in ["late", "quick"] {
@@ -521,5 +584,41 @@ mod tests {
         assert!(!editor.knows("late"));
         assert!(editor.attach(&begun("late")).recv().await.is_none());
         assert!(editor.knows("parent"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_the_user_restarts_is_told_to_the_host_that_is_there_for_it() {
+        let editor = editor();
+        let target =
+            Target::Begun { session: "one".to_owned(), is_child: false, is_users: true, start: None };
+        let restart = || EditorMessage {
+            session: "one".to_owned(),
+            from_adapter: false,
+            message: json!({"type": "request", "command": "terminate", "arguments": {"restart": true}}),
+        };
+        assert!(editor.on_began(session("one", None)).await.is_some());
+        let mut events = editor.attach(&target);
+        editor.on_message(restart()).await;
+        editor.on_ended("one").await;
+        assert!(matches!(events.recv().await, Some(EditorEvent::Message { .. })));
+        assert!(matches!(events.recv().await, Some(EditorEvent::Ended)));
+        // The next one is there before the last has gone, and before it begins or after.
+        let mut next = editor.attach(&target);
+        assert!(editor.on_began(session("one", None)).await.is_none());
+        drop(events);
+        editor.detach(&target, Some("one"));
+        editor.on_message(message("one")).await;
+        assert!(matches!(next.recv().await, Some(EditorEvent::Message { .. })));
+        // Nobody is there for it any more: it is whoever's it will be.
+        editor.on_message(restart()).await;
+        editor.on_ended("one").await;
+        assert!(editor.on_began(session("one", None)).await.is_some());
+        let mut next = editor.attach(&target);
+        // It never begins.
+        editor.on_message(restart()).await;
+        editor.on_ended("one").await;
+        let mut never = editor.attach(&target);
+        assert!(matches!(next.recv().await, Some(EditorEvent::Message { .. })));
+        assert!(matches!(never.recv().await, Some(EditorEvent::Ended)));
     }
 }

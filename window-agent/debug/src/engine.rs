@@ -55,6 +55,7 @@ use crate::types::{
 use baton_agent_base::census::{Census, Counted};
 use baton_agent_base::process::{self, Sentinel};
 
+mod again;
 mod asks;
 mod compounds;
 mod life;
@@ -261,6 +262,8 @@ struct Live {
     stoppers: Vec<Reply<SessionId>>,
     /// It is to begin again once it has gone.
     restart: Option<WaitId>,
+    /// The user starts it once more in the editor, as this session there.
+    again: Option<String>,
     /// Of a root: on whose behalf it was started.
     owner: Option<String>,
     /// Of a root: how long it may be used by nobody.
@@ -527,6 +530,7 @@ impl Engine {
             }
             FromHost::TerminalEnded { exit_code } => self.feed(key, Input::TerminalEnded { exit_code }),
             FromHost::UserActs(act) => self.on_user_acts(key, act),
+            FromHost::BeginsAgain(session) => self.on_begins_again(key, session),
             FromHost::Closed { how } => self.feed(key, Input::Closed { how }),
             FromHost::Failed(error) => {
                 let how = error.to_string();

@@ -42,6 +42,7 @@ pub(crate) fn news(news: &[News]) -> Option<String> {
             What::Act(UserAct::Continued) => "continued",
             What::Act(UserAct::Stepped) => "stepped",
             What::Act(UserAct::Stopped) => "stopped",
+            What::Act(UserAct::Restarted) => "restarted",
         };
         format!("The user {did} debug session {session} ({name}).")
     });

@@ -190,6 +190,11 @@ bodies! {
         env: Map<String, Value>,
     }
 
+    /// The arguments of `disconnect` and `terminate`.
+    Ends {
+        restart: bool,
+    }
+
     /// The ids in the arguments of a request.
     Named {
         frame_id: Option<i64>,
@@ -268,6 +273,12 @@ pub(crate) fn exchange_hits(body: &mut Value, ours: &BTreeMap<i64, i64>) {
         Some(body) => drop(body.insert("hitBreakpointIds".to_owned(), known.into())),
         None => {}
     }
+}
+
+/// Whether a message of an editor ends a session to start it once more.
+pub(crate) fn restarts(message: &Value) -> bool {
+    let Sent { command, arguments, .. } = read(message);
+    matches!(command.as_str(), "disconnect" | "terminate") && read::<Ends>(&arguments).restart
 }
 
 #[cfg(test)]

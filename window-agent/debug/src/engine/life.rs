@@ -21,7 +21,7 @@ use crate::dap::configuration::Configuration;
 use crate::editor::Target;
 use crate::error::DebugError;
 use crate::host::inbox::Inbox;
-use crate::host::reach::{Host, Plan, Reach};
+use crate::host::reach::{Host, Plan};
 use crate::host::{self, debugpy, inspector, terminal};
 use crate::output::{OutputLog, last_words};
 use crate::session::plan::{Link, StartKind};
@@ -62,13 +62,13 @@ impl Engine {
         self.wait_for_start(key, wait);
     }
 
-    fn wait_for_start(&mut self, key: SessionKey, wait: WaitId) {
+    pub(super) fn wait_for_start(&mut self, key: SessionKey, wait: WaitId) {
         if let Some(live) = self.sessions.get(&key) {
             self.waits.push(live.wait(key, wait, None));
         }
     }
 
-    fn has_room(&self) -> Result<(), DebugError> {
+    pub(super) fn has_room(&self) -> Result<(), DebugError> {
         let counts = |live: &&Live| {
             live.parent.is_none() && !live.plan.is_users() && live.core.phase() != Phase::Terminated
         };
@@ -145,6 +145,7 @@ impl Engine {
             has_terminal: false,
             stoppers: Vec::new(),
             restart: None,
+            again: None,
             owner,
             usage: Usage::new(None, Instant::now()),
             was_warned: false,
@@ -158,62 +159,6 @@ impl Engine {
             root.kin.push(key);
         }
         key
-    }
-
-    /// The same once more: the program ends with all its children, and begins under the same id.
-    pub(super) fn on_restart(&mut self, session: Option<&SessionId>, wait: WaitId) {
-        let key = match self.resolve(session) {
-            Ok(key) => key,
-            Err(error) => match self.ending_root(session) {
-                Some(key) => key,
-                None => return self.on_restart_ended(session, wait, error),
-            },
-        };
-        let root = self.sessions.get(&key).map_or(key, |live| live.root);
-        let Some(live) = self.sessions.get(&root) else { return self.give_up(wait) };
-        let (session, compound) = (live.id.clone(), live.compound);
-        if live.plan.is_users() {
-            return self.answer(wait, Err(DebugError::UsersSession { session }));
-        }
-        // It begins again as a whole.
-        let Some(first) = self.sessions.get_mut(&compound) else {
-            return self.answer(wait, Err(DebugError::PartAlone { session }));
-        };
-        let replaced = first.restart.replace(wait);
-        replaced.into_iter().for_each(|wait| self.give_up(wait));
-        self.roots_of(compound).into_iter().for_each(|root| self.stop_tree(root));
-    }
-
-    /// One that has ended, while its host is still there.
-    fn ending_root(&self, session: Option<&SessionId>) -> Option<SessionKey> {
-        let is_meant = |live: &Live| session.is_none_or(|id| live.id == *id) && live.begins_again();
-        self.sessions.iter().rev().find(|(_, live)| is_meant(live)).map(|(&key, _)| key)
-    }
-
-    /// One that has ended, by itself or because its adapter died, begins again: the last one, unless one is named.
-    fn on_restart_ended(&mut self, session: Option<&SessionId>, wait: WaitId, otherwise: DebugError) {
-        let has_room = self.has_room();
-        let is_meant = |ended: &Ended| session.is_none_or(|id| ended.status.id == *id);
-        let meant = self.ended.iter_mut().rev().filter(|ended| is_meant(ended));
-        match (meant.map(|ended| &mut ended.again).find(|again| again.is_some()), has_room) {
-            (None, _) => self.answer(wait, Err(otherwise)),
-            (Some(_), Err(error)) => self.answer(wait, Err(error)),
-            (Some(again), Ok(())) => {
-                if let Some(again) = again.take() {
-                    self.begin_again(again, wait);
-                }
-            }
-        }
-    }
-
-    fn begin_again(&mut self, again: Again, wait: WaitId) {
-        self.ended.retain(|ended| ended.status.id != again.id);
-        let key = self.begin(self::again(again.plan), again.name, again.owner, None, Some(again.id));
-        self.active = Some(key);
-        if let Some(begun) = self.sessions.get_mut(&key) {
-            begun.usage = again.usage.again(Instant::now());
-        }
-        self.wait_for_start(key, wait);
     }
 
     pub(super) fn on_stop(&mut self, key: SessionKey, reply: Reply<SessionId>) {
@@ -378,6 +323,9 @@ impl Engine {
 
     pub(super) fn on_ended(&mut self, key: SessionKey, end: &End) {
         self.ids.forget(key, None);
+        if self.goes_on(key, end) {
+            return;
+        }
         let Some(live) = self.sessions.get(&key) else { return };
         let root = live.root;
         let stands_for_root = root != key && self.sessions.get(&root).is_some_and(|root| root.id == live.id);
@@ -455,7 +403,7 @@ impl Engine {
     }
 
     /// Children do not outlive their parent's adapter.
-    fn stop_children(&mut self, key: SessionKey) {
+    pub(super) fn stop_children(&mut self, key: SessionKey) {
         for child in self.tree(key).into_iter().filter(|child| *child != key) {
             self.feed(child, Input::Stop);
             let ended = self.sessions.get_mut(&child).filter(|live| live.core.phase() == Phase::Terminated);
@@ -665,17 +613,6 @@ impl Engine {
         let terminal = tree.filter_map(|key| self.sessions.get(&key)?.terminal.as_ref()).next();
         terminal.ok_or(DebugError::NoTerminal)?.write(stdin)
     }
-}
-
-/// The same plan for another session.
-fn again(mut plan: Plan) -> Plan {
-    match &mut plan.host {
-        // By its mark the editor's session is known as this one.
-        Host::Editor(_, Target::Start(start)) => start.start = uuid::Uuid::new_v4().to_string(),
-        Host::Direct(Reach::Server(server)) => server.address = Default::default(),
-        _ => {}
-    }
-    plan
 }
 
 /// When a session counts as used by nobody.

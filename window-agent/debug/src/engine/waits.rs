@@ -54,6 +54,18 @@ impl Waits {
         }
     }
 
+    /// Who waits for a session that is another one from now on, first or not in its compound, waits for that one.
+    pub(crate) fn replace(&mut self, (old, next): (SessionKey, SessionKey), compound: SessionKey) {
+        for wait in &mut self.waits {
+            if wait.root == old || wait.session == old {
+                (wait.session, wait.root, wait.thread_id) = (next, next, None);
+                wait.compound = compound;
+            } else if wait.compound == old {
+                wait.compound = compound;
+            }
+        }
+    }
+
     /// Takes the wait of this id.
     pub(crate) fn take(&mut self, id: WaitId) -> Option<Wait> {
         let at = self.waits.iter().position(|wait| wait.id == id)?;
@@ -159,5 +171,16 @@ mod tests {
         assert!(all.is_busy(7, 0) && !all.is_busy(7, 1));
         all.retain(|id| id != 1);
         assert!(!all.is_busy(7, 0));
+    }
+
+    #[test]
+    fn who_waits_for_a_program_that_begins_again_waits_for_the_next_one() {
+        let mut all = waits(&[(1, 8, 7, Some(1)), (2, 9, 9, None), (3, 6, 6, None)]);
+        all.waits[1].compound = 7;
+        all.replace((7, 10), 10);
+        assert_eq!(ids(all.take_ended(7)), [] as [u64; 0]);
+        assert_eq!(ids(all.take_stopped(10, 10, 5, true)), [1]);
+        assert_eq!(ids(all.take_stopped(10, 11, 5, true)), [2], "of the same compound");
+        assert_eq!(ids(all.take_stopped(6, 6, 5, true)), [3]);
     }
 }

@@ -31,6 +31,8 @@ pub(crate) enum FromHost {
     Failed(DebugError),
     /// The user does something to the program in the editor. When it is ended, who waits for it is to hear that.
     UserActs(UserAct),
+    /// The user starts the session of the editor once more, under the id that it has there.
+    BeginsAgain(String),
     /// The adapter went away.
     Closed { how: String },
     /// Nothing of the session is left.

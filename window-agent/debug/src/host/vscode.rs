@@ -100,6 +100,7 @@ pub(crate) async fn run(editor: Editor, target: Target, over: CancellationToken,
             break;
         }
     }
+    drop(events);
     host.editor.detach(&host.target, host.session.as_deref());
     host.inbox.tell(FromHost::Gone).await;
 }
@@ -356,8 +357,12 @@ impl Host {
             }
         } else if is_end && (self.has_failed || self.is_terminated) {
             // It clears away what could not be started, or has ended.
+        } else if let Some(session) = self.session.clone().filter(|_| body::restarts(message)) {
+            self.inbox.tell(FromHost::BeginsAgain(session)).await;
         } else if is_end {
             self.inbox.tell(FromHost::UserActs(UserAct::Stopped)).await;
+        } else if command == "restart" {
+            self.inbox.tell(FromHost::UserActs(UserAct::Restarted)).await;
         } else if is_resume(command) {
             let act = match command {
                 "continue" | "reverseContinue" => UserAct::Continued,
@@ -432,7 +437,8 @@ mod tests {
     async fn an_answer_of_the_engine_is_no_request_of_the_editor() {
         let ((shim, _keep), (_extension, mut heard)) = Shim::pair();
         let (sender, mut to_engine) = mpsc::channel(16);
-        let target = Target::Begun { session: "one".to_owned(), is_child: false, is_users: true };
+        let target =
+            Target::Begun { session: "one".to_owned(), is_child: false, is_users: true, start: None };
         let (editor, inbox) = (Editor::new(shim), Inbox { key: 1, sender });
         editor.on_began(session("one")).await;
         tokio::spawn(run(editor, target, CancellationToken::new(), inbox));

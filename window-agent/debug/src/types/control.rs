@@ -202,6 +202,8 @@ pub enum UserAct {
     Stepped,
     /// Ended it.
     Stopped,
+    /// Ended it, and started it once more.
+    Restarted,
 }
 
 /// Something about a client's program of which the client has not heard.
