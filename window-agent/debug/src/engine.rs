@@ -619,7 +619,11 @@ impl Engine {
             Output::RunInTerminal { request_seq, arguments } => {
                 self.on_run_in_terminal(key, request_seq, arguments);
             }
-            Output::Ended(end) => self.on_ended(key, &end),
+            Output::Ended(end) => {
+                if !self.goes_on(key, &end) {
+                    self.on_ended(key, &end);
+                }
+            }
         }
     }
 

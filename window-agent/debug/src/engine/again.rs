@@ -87,6 +87,7 @@ impl Engine {
             return false;
         }
         tracing::info!(session = %live.id, "the user restarts the debug session");
+        self.ids.forget(key, None);
         let host = Host::Editor(editor.clone(), target.again(session));
         let plan = Plan { host, ..live.plan.clone() };
         let (id, name, owner) = (live.id.clone(), live.name.clone(), live.owner.clone());

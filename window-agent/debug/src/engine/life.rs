@@ -323,9 +323,6 @@ impl Engine {
 
     pub(super) fn on_ended(&mut self, key: SessionKey, end: &End) {
         self.ids.forget(key, None);
-        if self.goes_on(key, end) {
-            return;
-        }
         let Some(live) = self.sessions.get(&key) else { return };
         let root = live.root;
         let stands_for_root = root != key && self.sessions.get(&root).is_some_and(|root| root.id == live.id);
