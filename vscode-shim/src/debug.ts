@@ -94,6 +94,8 @@ interface Known {
 export class EditorDebugger implements vscode.Disposable {
     private connection: MessageConnection | undefined;
     private readonly sessions = new Map<string, Known>();
+    /** How often each has begun and ended: one that the user restarts keeps its id. */
+    private readonly runs = new Map<string, { begun: number; ended: number }>();
     /** Starts whose sessions all end when somebody ends one of them (`stopAll`). */
     private readonly together = new Set<string>();
     /** What a client chose. */
@@ -106,7 +108,7 @@ export class EditorDebugger implements vscode.Disposable {
                 createDebugAdapterTracker: (session) => this.track(session),
             }),
             followUser(),
-            vscode.debug.onDidTerminateDebugSession((session) => this.onEnded(session)),
+            vscode.debug.onDidTerminateDebugSession((session) => this.onRunEnded(session)),
             vscode.debug.onDidChangeBreakpoints(() => this.tellBreakpoints()),
             vscode.workspace.onDidChangeConfiguration((change) => {
                 if (change.affectsConfiguration('launch')) {
@@ -251,6 +253,12 @@ export class EditorDebugger implements vscode.Disposable {
         const isClients = this.startOf(session) !== null || parent?.focus.isClients === true;
         const passing = new Passing();
         const known: Known = { session, focus: new StopFocus(session, isClients, () => passing.idle()), passing };
+        const runs = this.runs.get(session.id) ?? { begun: 0, ended: 0 };
+        runs.begun += 1;
+        this.runs.set(session.id, runs);
+        if (this.sessions.has(session.id)) {
+            this.onEnded(session);
+        }
         this.sessions.set(session.id, known);
         this.tellBegan(session);
         return {
@@ -289,7 +297,11 @@ export class EditorDebugger implements vscode.Disposable {
                     this.tellMessage(session, { type: 'event', seq: 0, event: 'output', body: output }, true);
                 }
             },
-            onExit: () => this.onEnded(session),
+            onExit: () => {
+                if (this.sessions.get(session.id) === known) {
+                    this.onEnded(session);
+                }
+            },
         };
     }
 
@@ -331,6 +343,16 @@ export class EditorDebugger implements vscode.Disposable {
     private startOf(session: vscode.DebugSession): string | null {
         const mark: unknown = session.configuration[START_FIELD];
         return typeof mark === 'string' ? mark : null;
+    }
+
+    /** VS Code may tell the end of a run when the next has begun already. */
+    private onRunEnded(session: vscode.DebugSession): void {
+        const runs = this.runs.get(session.id);
+        if (runs !== undefined && ++runs.ended < runs.begun) {
+            return;
+        }
+        this.runs.delete(session.id);
+        this.onEnded(session);
     }
 
     private onEnded(session: vscode.DebugSession): void {
