@@ -184,6 +184,7 @@ impl Editor {
         if let Target::Start(start) = target {
             state.starts.remove(&start.start);
         }
+        state.again.retain(|_, again| !again.sender.is_closed());
         // The one that was started again by the same id lives.
         let is_other =
             |session: &&str| state.sessions.get(*session).is_some_and(|sender| !sender.is_closed());
@@ -620,5 +621,14 @@ mod tests {
         let mut never = editor.attach(&target);
         assert!(matches!(next.recv().await, Some(EditorEvent::Message { .. })));
         assert!(matches!(never.recv().await, Some(EditorEvent::Ended)));
+        // Its host does not wait for it any more.
+        assert!(editor.on_began(session("one", None)).await.is_some());
+        let mut last = editor.attach(&target);
+        editor.on_message(restart()).await;
+        editor.on_ended("one").await;
+        assert!(matches!(last.recv().await, Some(EditorEvent::Message { .. })));
+        drop(editor.attach(&target));
+        editor.detach(&target, Some("one"));
+        assert!(editor.on_began(session("one", None)).await.is_some());
     }
 }

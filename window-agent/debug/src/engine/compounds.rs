@@ -30,9 +30,10 @@ impl Engine {
     /// A part did not start: so end the others, as the compound starts as a whole or not at all.
     pub(super) fn stop_others(&mut self, key: SessionKey, how: &Ending) {
         let Ending::NotStarted(why) = how else { return };
-        let Some(live) = self.sessions.get(&key) else { return };
-        let (root, name) = (live.root, live.name.clone());
-        for other in self.roots_of(live.compound).into_iter().filter(|other| *other != root) {
+        // A child process that cannot be debugged is none of its parts.
+        let Some(live) = self.sessions.get(&key).filter(|live| live.root == key) else { return };
+        let name = live.name.clone();
+        for other in self.roots_of(live.compound).into_iter().filter(|other| *other != key) {
             if let Some(live) =
                 self.sessions.get_mut(&other).filter(|live| live.core.phase() != Phase::Terminated)
             {
