@@ -64,7 +64,7 @@ struct Record {
     told: Arc<Told>,
     pace: Pace,
     pieces: SyncSender<Piece>,
-    writer: Option<JoinHandle<()>>,
+    writer: JoinHandle<()>,
 }
 
 /// What its writer tells of it.
@@ -180,7 +180,7 @@ impl Recorder {
         let recorded = told.recorded();
         // Nobody puts anything before the windows.
         let _ = pieces.try_send(Piece::Roster(roster));
-        *self.record.lock() = Some(Record { told, pace: Pace::default(), pieces, writer: Some(writer) });
+        *self.record.lock() = Some(Record { told, pace: Pace::default(), pieces, writer });
         self.is_on.store(true, Ordering::Relaxed);
         Ok(recorded)
     }
@@ -189,13 +189,9 @@ impl Recorder {
     pub(crate) async fn stop(&self) -> Result<Recorded, Explanation> {
         let _changing = self.changing.lock().await;
         self.is_on.store(false, Ordering::Relaxed);
-        let ending = {
-            let mut record = self.record.lock();
-            record
-                .as_mut()
-                .and_then(|record| Some((record.writer.take()?, record.pieces.clone(), record.told.clone())))
-        };
-        let Some((writer, pieces, told)) = ending else {
+        // At once, so that nothing of it is left when whoever asked is gone before it has ended.
+        let ending = self.record.lock().take();
+        let Some(Record { told, pieces, writer, .. }) = ending else {
             return Err(
                 Explanation::new("no record is running").with_hint("start one with `baton record start`")
             );
@@ -205,9 +201,7 @@ impl Recorder {
             let _ = pieces.send(Piece::End);
             writer.join()
         });
-        let ended = ended.await;
-        *self.record.lock() = None;
-        match ended {
+        match ended.await {
             Ok(Ok(())) => Ok(told.recorded()),
             _ => Err(Explanation::new("the record ended in the middle")),
         }
