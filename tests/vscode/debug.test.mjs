@@ -270,6 +270,23 @@ test('a compound starts as a whole or not at all, its tasks first, and ends as a
     await client.clear();
 });
 
+test('a part of a compound that begins when the first one has ended is the client\'s as well', async () => {
+    const first = await client.call('start_debugging', { configuration_name: 'one is late', timeout: 30 });
+    assert.equal(first.status, 'completed', JSON.stringify(first));
+    const [late] = await until('the other part runs', () => running().length === 1 && running());
+    const other = await connect(editor, 'python');
+    try {
+        const named = await other.call('debug', { action: 'stack_trace' });
+        assert.match(JSON.stringify(named), /client/, 'it is not everybody\'s');
+    } finally {
+        await other.close();
+    }
+    await client.call('stop_debugging', { session_id: late });
+    await until('none is left', () => running().length === 0);
+    await window.command('Tasks: Terminate Task');
+    await idle();
+});
+
 test('a program that the person restarts keeps its session, and whoever waits for it goes on waiting', async () => {
     for (const [configuration_name, file_path, line_number] of [['orders', 'orders.js', 6], ['bill', 'bill.py', 9]]) {
         await client.call('set_breakpoint', { file_path, line_number });

@@ -38,6 +38,8 @@ const START_FIELD = '__batonStart';
 
 /** What the agent hears of the conversation between editor and adapter. */
 const EVENTS = new Set(['process', 'stopped', 'continued', 'thread', 'output', 'exited', 'terminated', 'breakpoint', 'capabilities']);
+/** Those that end a session. */
+const END_EVENTS = new Set(['exited', 'terminated']);
 const BREAKPOINTS = ['setBreakpoints', 'setFunctionBreakpoints'];
 const RESPONSES = new Set(['initialize', 'launch', 'attach', ...BREAKPOINTS]);
 const ENDS = new Set(['disconnect', 'terminate']);
@@ -45,6 +47,9 @@ const REQUESTS = new Set(['setExceptionBreakpoints', 'configurationDone', 'resta
 
 /** Requests in which VS Code makes an address of the source's path, and in a remote window a wrong one. */
 const WITH_SOURCE = new Set(['gotoTargets', 'breakpointLocations', 'source']);
+
+/** How long an end waits for the other parts of a compound: one of them may ask the person something. */
+const LONGEST_HOLD_MS = 10_000;
 
 type Configuration = vscode.DebugConfiguration;
 interface ExceptionArguments {
@@ -98,6 +103,8 @@ export class EditorDebugger implements vscode.Disposable {
     private readonly runs = new Map<string, { begun: number; ended: number }>();
     /** Starts whose sessions all end when somebody ends one of them (`stopAll`). */
     private readonly together = new Set<string>();
+    /** Ends of parts of compounds that are starting, by their starts. */
+    private readonly held = new Map<string, (() => void)[]>();
     /** What a client chose. */
     private exceptions: EditorExceptions = {};
     private readonly subscriptions: vscode.Disposable[];
@@ -127,6 +134,7 @@ export class EditorDebugger implements vscode.Disposable {
             const known = this.sessions.get(session);
             // Without a session VS Code would end all of them.
             if (known !== undefined) {
+                this.release(this.startOf(known.session));
                 await vscode.debug.stopDebugging(known.session);
             }
             return {};
@@ -173,11 +181,16 @@ export class EditorDebugger implements vscode.Disposable {
             const message = `No installed extension debugs the type ${unknown}; ask the user to install one.`;
             return failure('unknown_type', message);
         }
+        if (found.parts.length > 1) {
+            this.hold(wish.start);
+        }
         try {
             const isStarted = await this.startAll(found, wish);
             return isStarted ? { failure: null } : failure('start_failed', 'VS Code did not start it; its own message in the window says why.');
         } catch (error) {
             return failure('start_failed', reason(error));
+        } finally {
+            this.release(wish.start);
         }
     }
 
@@ -217,7 +230,12 @@ export class EditorDebugger implements vscode.Disposable {
         if (!isStarted) {
             this.together.delete(wish.start);
             const begun = this.begunBy(wish.start);
-            begun.forEach((known) => (known.isGivenUp = true));
+            for (const known of begun) {
+                known.isGivenUp = true;
+                // One that has come to no session tells nothing itself.
+                const output = `Another part of ${compound?.name} did not start, so this one is ended.`;
+                this.tellMessage(known.session, { type: 'event', seq: 0, event: 'output', body: { category: 'important', output } }, true);
+            }
             await Promise.all(begun.map((known) => vscode.debug.stopDebugging(known.session)));
         }
         const refused = others.find((other) => other.status === 'rejected');
@@ -335,9 +353,36 @@ export class EditorDebugger implements vscode.Disposable {
     }
 
     private tellMessage(session: vscode.DebugSession, message: DapMessage, from_adapter: boolean): void {
-        if (isOfInterest(message, from_adapter)) {
-            this.tell(EditorSessionMessage, { session: session.id, from_adapter, message });
+        if (!isOfInterest(message, from_adapter)) {
+            return;
         }
+        const tell = (): void => this.tell(EditorSessionMessage, { session: session.id, from_adapter, message });
+        if (END_EVENTS.has(message.event ?? '')) {
+            this.tellEnd(session, tell);
+        } else {
+            tell();
+        }
+    }
+
+    /** A part of a compound that ended before another one began would leave that one to nobody. */
+    private tellEnd(session: vscode.DebugSession, tell: () => void): void {
+        const held = this.held.get(this.startOf(session) ?? '');
+        if (held === undefined) {
+            tell();
+        } else {
+            held.push(tell);
+        }
+    }
+
+    private hold(start: string): void {
+        this.held.set(start, []);
+        setTimeout(() => this.release(start), LONGEST_HOLD_MS);
+    }
+
+    private release(start: string | null): void {
+        const held = this.held.get(start ?? '') ?? [];
+        this.held.delete(start ?? '');
+        held.forEach((tell) => tell());
     }
 
     private startOf(session: vscode.DebugSession): string | null {
@@ -357,7 +402,7 @@ export class EditorDebugger implements vscode.Disposable {
 
     private onEnded(session: vscode.DebugSession): void {
         if (this.sessions.delete(session.id)) {
-            this.tell(EditorSessionEnded, { session: session.id });
+            this.tellEnd(session, () => this.tell(EditorSessionEnded, { session: session.id }));
         }
         const start = this.startOf(session);
         if (start !== null && ![...this.sessions.values()].some((other) => this.startOf(other.session) === start)) {

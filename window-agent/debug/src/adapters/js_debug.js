@@ -1,8 +1,9 @@
-// Runs js-debug so that nobody but its user reaches what it opens: `node -e THIS SERVER SOCKET`.
+// Runs js-debug so that nobody but its user reaches what it opens, and steps come back: `node -e THIS SERVER SOCKET`.
 //
 // Its sockets and files lie beside the socket that it is told, in a folder of ours. By its own wish node tells the
 // address of a program's debugger to everybody who asks over HTTP, so as not to print it; who knows it runs code.
 const childProcess = require("node:child_process");
+const Module = require("node:module");
 const os = require("node:os");
 const path = require("node:path");
 
@@ -20,6 +21,25 @@ childProcess.spawn = (...words) => {
     }
   }
   return spawn(...words);
+};
+
+// Where node's own code stops a program, js-debug steps on until it is in the program's (0 is into, 2 is out). Two
+// things are mended in that:
+// - What node starts there to go on later (a pipe, the rest of a write), V8 takes for what is to be stepped into: after a
+//   step into `console.log` a program runs on, to its end. Nothing is lost where that code is stepped out of at once.
+// - In a program that was attached to, which may idle for hours, only a step into something goes on.
+const NEXT_STEP =
+  /async getSmartStepDirection\((\w+),(\w+)\)\{(.{0,200}?let (\w+)=\(await \1\.stackTrace\.loadFrames\(1\)\).{0,80}?===0\)\{this\.resetSmartStepCount\(\);return\})/;
+const MENDED = [
+  "async getSmartStepDirection($1,$2){",
+  'if(this.launchConfig.request==="attach"&&!($2?.reason==="step"&&$2.direction===0))return;',
+  "$3",
+  "if(/^node:internal\\/(bootstrap|console|streams)\\//.test((await $4?.uiLocation())?.source.url))return 2;",
+].join("");
+
+const compile = Module.prototype._compile;
+Module.prototype._compile = function (text, ...rest) {
+  return compile.call(this, text.replace(NEXT_STEP, MENDED), ...rest);
 };
 
 require(path.resolve(server));

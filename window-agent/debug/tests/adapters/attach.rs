@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use baton_agent_debug::Debugger;
 use baton_agent_debug::adapters::wish::{Attach, Wish};
-use baton_agent_debug::types::{Evaluate, SetBreakpoint, Waited};
+use baton_agent_debug::types::{Evaluate, RemoveBreakpoint, Resume, SetBreakpoint, Waited};
 
 use crate::programs::{BOUND, PATIENCE, Program, debugger, wait_for};
 
@@ -56,8 +56,7 @@ async fn join(debugger: &Debugger, program: &Program, wish: Attach, running: &mu
             break;
         }
         let (session, thread_id) = (stop.session.clone(), stop.thread_id);
-        let how = baton_agent_debug::types::Resume::Continue;
-        waited = debugger.resume(Some(&session), thread_id, how, wait_for(PATIENCE)).await;
+        waited = debugger.resume(Some(&session), thread_id, Resume::Continue, wait_for(PATIENCE)).await;
     }
     let Ok(Waited::Stopped(stop)) = waited else { panic!("{waited:?}") };
     assert_eq!(stop.line, Some(i64::from(program.line)), "{stop:?}");
@@ -155,6 +154,33 @@ async fn js_debug_by_port() {
     let mut running = Running::start(command.arg("--inspect=127.0.0.1:0").arg(&program.path).arg("loop"));
     let port = running.port("ws://127.0.0.1:", true);
     by_port("js-debug", &program, &mut running, port).await;
+}
+
+/// What runs already is stepped into as what was started is, and a step out of it ends, in node's own code.
+#[tokio::test]
+async fn js_debug_steps_into_what_prints_and_out_of_the_program() {
+    const SOURCE: &str = "let turns = 0;\nfunction turn() {\n  turns++;\n  console.log(turns);\n  turns += 0;\n}\nsetInterval(turn, 20);\n";
+    let program = Program::new("program.js", SOURCE, "console.log(turns);");
+    let mut running = Running::start(Command::new("node").arg("--inspect=127.0.0.1:0").arg(&program.path));
+    let port = running.port("ws://127.0.0.1:", true);
+    let debugger = debugger(&program);
+    let wish = Attach { adapter: Some("js-debug".to_owned()), port: Some(port), ..Attach::default() };
+    let start = debugger.configure(&Wish::Attach(wish)).await.unwrap();
+    let line = SetBreakpoint { path: program.source.clone(), line: program.line, ..SetBreakpoint::default() };
+    debugger.set_breakpoint(line).await.unwrap();
+    let mut waited = debugger.start(start, wait_for(PATIENCE)).await;
+    debugger.remove_breakpoint(RemoveBreakpoint::All).await.unwrap();
+    let mut lines = Vec::new();
+    for how in [Resume::StepInto, Resume::StepOut] {
+        let Ok(Waited::Stopped(stop)) = &waited else { panic!("{waited:?}") };
+        lines.extend(stop.line);
+        let (session, thread_id) = (stop.session.clone(), stop.thread_id);
+        waited = debugger.resume(Some(&session), thread_id, how, wait_for(PATIENCE)).await;
+    }
+    assert_eq!(lines, [4, 5]);
+    let Ok(Waited::Stopped(stop)) = &waited else { panic!("{waited:?}") };
+    assert!(stop.call_stack[0].file_path.contains("node_internals"), "{stop:?}");
+    debugger.stop_all().await;
 }
 
 #[tokio::test]
