@@ -271,7 +271,11 @@ test('a compound starts as a whole or not at all, its tasks first, and ends as a
 });
 
 test('a part of a compound that begins when the first one has ended is the client\'s as well', async () => {
-    const first = await client.call('start_debugging', { configuration_name: 'one is late', timeout: 30 });
+    const [ended, found] = ['ended', 'found'].map((name) => path.join(folder, name));
+    const started = client.call('start_debugging', { configuration_name: 'one is late', timeout: 60 });
+    await until('the first part has ended', () => fs.existsSync(ended));
+    fs.writeFileSync(found, '');
+    const first = await started;
     assert.equal(first.status, 'completed', JSON.stringify(first));
     const [late] = await until('the other part runs', () => running().length === 1 && running());
     const other = await connect(editor, 'python');
@@ -283,7 +287,10 @@ test('a part of a compound that begins when the first one has ended is the clien
     }
     await client.call('stop_debugging', { session_id: late });
     await until('none is left', () => running().length === 0);
-    await window.command('Tasks: Terminate Task');
+    [ended, found].forEach((file) => fs.rmSync(file));
+    const dropped = await client.call('start_debugging', { configuration_name: 'one is dropped', timeout: 30 });
+    assert.match(JSON.stringify(dropped), /Another part of one is dropped did not start/);
+    assert.deepEqual([await dialogs(), running()], [0, []]);
     await idle();
 });
 

@@ -49,7 +49,7 @@ const REQUESTS = new Set(['setExceptionBreakpoints', 'configurationDone', 'resta
 const WITH_SOURCE = new Set(['gotoTargets', 'breakpointLocations', 'source']);
 
 /** How long an end waits for the other parts of a compound: one of them may ask the person something. */
-const LONGEST_HOLD_MS = 10_000;
+const LONGEST_HOLD_MS = 30_000;
 
 type Configuration = vscode.DebugConfiguration;
 interface ExceptionArguments {
@@ -357,7 +357,9 @@ export class EditorDebugger implements vscode.Disposable {
             return;
         }
         const tell = (): void => this.tell(EditorSessionMessage, { session: session.id, from_adapter, message });
-        if (END_EVENTS.has(message.event ?? '')) {
+        // VS Code clears away what is over.
+        const isClearing = ENDS.has(message.command ?? '') && this.sessions.get(session.id)?.isOver === true;
+        if (isClearing || END_EVENTS.has(message.event ?? '')) {
             this.tellEnd(session, tell);
         } else {
             tell();
