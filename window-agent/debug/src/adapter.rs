@@ -95,11 +95,12 @@ pub struct Adapter {
     pub(crate) log_end: Option<String>,
     /// It can lose the end of a program that prints much. Asked this after a silence, it tells of it.
     pub(crate) end_question: Option<EndQuestion>,
-    /// Whether an `exited` event comes; when not, nobody waits for one.
+    /// Whether its exit code can come after `terminated`; when not, nobody waits for it.
     pub(crate) tells_exit_code: bool,
     /// Its exit code of a program that a signal ended is 256 less the signal's number.
     pub(crate) masks_signals: bool,
-    /// Printed before the exit code, by one that sends no `exited`.
+    /// What stands before the exit code in the words of one that sends no `exited`: in its console, or on its own
+    /// standard streams.
     pub(crate) exit_code_sign: Option<String>,
     /// It prints that only when it is told to disconnect.
     pub(crate) exit_code_on_disconnect: bool,

@@ -500,8 +500,9 @@ impl Session {
             return;
         }
         self.silence = self.end_may_be_lost(category).then(|| now + END_SILENCE).or(self.silence);
-        if let Some(sign) = &self.adapter.exit_code_sign {
-            self.exit_code = self.exit_code.or(ending::code_after(sign, &text));
+        // Where the program itself cannot print it. It may have been started once more since the last one.
+        if let Some(sign) = self.adapter.exit_code_sign.as_ref().filter(|_| category == Category::Console) {
+            self.exit_code = ending::code_after(sign, &text).or(self.exit_code);
         }
         let is_failure = self.adapter.failure_sign.as_deref().is_some_and(|sign| text.contains(sign));
         if is_failure && self.phase == Phase::Starting && self.deadline.is_none() {
@@ -514,7 +515,8 @@ impl Session {
         if let Some(text) = self.worth_telling(category, text) {
             self.outputs.push_back(Output::Printed(category, text));
         }
-        if self.terminated && self.exit_code.is_some() && self.adapter.exit_code_on_disconnect {
+        let is_awaited = self.adapter.exit_code_sign.is_some() && !self.runs_in_terminal;
+        if self.terminated && self.exit_code.is_some() && is_awaited {
             self.end(Ending::Plain);
         }
     }

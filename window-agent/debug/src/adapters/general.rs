@@ -341,6 +341,7 @@ pub(crate) fn reach(adapter: &Adapter, program: Program) -> Reach {
         program,
         listening,
         prints_program_output: adapter.prints_program_output,
+        exit_code_sign: adapter.exit_code_sign.clone(),
         late_output: adapter.late_output,
         answers_after_end: adapter.answers_after_end,
         source_roots: Vec::new(),

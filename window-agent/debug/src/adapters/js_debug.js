@@ -1,8 +1,10 @@
-// Runs js-debug so that nobody but its user reaches what it opens, and steps come back: `node -e THIS SERVER SOCKET`.
+// Runs js-debug so that nobody but its user reaches what it opens, steps come back, and exit codes are told:
+// `node -e THIS SERVER SOCKET`.
 //
 // Its sockets and files lie beside the socket that it is told, in a folder of ours. By its own wish node tells the
 // address of a program's debugger to everybody who asks over HTTP, so as not to print it; who knows it runs code.
 const childProcess = require("node:child_process");
+const fs = require("node:fs");
 const Module = require("node:module");
 const os = require("node:os");
 const path = require("node:path");
@@ -13,14 +15,23 @@ os.tmpdir = () => folder;
 
 const spawn = childProcess.spawn;
 childProcess.spawn = (...words) => {
+  let isProgram = false;
   for (const word of words) {
     const options = word?.env?.NODE_OPTIONS;
     if (options) {
       const told = options.replaceAll("--inspect-publish-uid=http", "--inspect-publish-uid=stderr");
       word.env = { ...word.env, NODE_OPTIONS: told };
     }
+    isProgram ||= word?.env?.VSCODE_INSPECTOR_OPTIONS !== undefined;
   }
-  return spawn(...words);
+  const child = spawn(...words);
+  if (isProgram) {
+    // js-debug waits for the same, and tells the end without the code. What a signal ended is told as by debugpy.
+    child.once("exit", (code, signal) => {
+      fs.writeSync(2, `program exited: ${code ?? 256 - os.constants.signals[signal]}\n`);
+    });
+  }
+  return child;
 };
 
 // Where node's own code stops a program, js-debug steps on until it is in the program's (0 is into, 2 is out). Two

@@ -30,6 +30,8 @@ pub(crate) struct Server {
     pub(crate) listening: Listening,
     /// What the server prints is what the debugged program prints.
     pub(crate) prints_program_output: bool,
+    /// See [`crate::adapter::Adapter::exit_code_sign`].
+    pub(crate) exit_code_sign: Option<String>,
     /// See [`crate::adapter::Adapter::late_output`].
     pub(crate) late_output: bool,
     /// See [`crate::adapter::Adapter::answers_after_end`].

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use baton_link::peer::{self, is_trusted_peer};
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -222,6 +222,10 @@ async fn converse(
             Some(piece) = running.pieces.recv() => {
                 if server.prints_program_output {
                     inbox.tell(FromHost::Printed(Category::Stdout, piece)).await;
+                } else if server.exit_code_sign.as_ref().is_some_and(|sign| piece.contains(sign)) {
+                    let body = json!({"category": "console", "output": piece});
+                    let output = Incoming::Event { event: "output".to_owned(), body };
+                    inbox.tell(FromHost::Message(output)).await;
                 }
             }
             message = incoming.recv() => {

@@ -323,6 +323,34 @@ console.log("the end");
     assert_eq!(ended, [(true, 300); 4]);
 }
 
+/// js-debug tells the end without the code, whatever the program prints of it.
+#[tokio::test]
+async fn the_exit_code_of_javascript_is_told() {
+    for (source, exit_code, note) in [
+        ("console.log('program exited: 9');\n", Some(0), None),
+        ("process.exit(3);\n", Some(3), None),
+        ("throw new Error('of the shop');\n", Some(1), None),
+        ("process.kill(process.pid, 'SIGKILL');\nsetTimeout(() => {}, 60000);\n", Some(247), Some("SIGKILL")),
+    ] {
+        let program = Program::new("program.js", source, "");
+        let debugger = debugger(&program);
+        let start = debugger.configure(&program.start("js-debug", "", false)).await.unwrap();
+        let mut waited = debugger.start(start, wait_for(PATIENCE)).await;
+        if let Ok(Waited::Stopped(stop)) = &waited {
+            let (session, thread_id) = (stop.session.clone(), stop.thread_id);
+            waited = debugger.resume(Some(&session), thread_id, Resume::Continue, wait_for(PATIENCE)).await;
+        }
+        let Ok(Waited::Completed(completed)) = waited else { panic!("{waited:?}") };
+        assert_eq!(completed.exit_code, exit_code, "{source}: {completed:?}");
+        let told = completed.note.clone().unwrap_or_default();
+        assert!(note.map_or(told.is_empty(), |note| told.contains(note)), "{source}: {completed:?}");
+        assert_eq!(
+            completed.output.text.matches("program exited: ").count(),
+            source.matches("program exited: ").count()
+        );
+    }
+}
+
 /// js-debug takes the first of condition, log message and hit condition, and forgets the others.
 #[tokio::test]
 async fn all_of_a_breakpoint_counts_in_javascript() {
@@ -603,7 +631,7 @@ fn every_difference_in_the_document_has_its_tests() {
         }
         assert_eq!(cells[0], (n + 1).to_string(), "rows are numbered");
     }
-    assert_eq!(rows.len(), 43, "34 differences and 9 hard cases");
+    assert_eq!(rows.len(), 44, "35 differences and 9 hard cases");
 }
 
 fn read_sources(folder: &Path, text: &mut String) {
