@@ -28,7 +28,11 @@ childProcess.spawn = (...words) => {
   if (isProgram) {
     // js-debug waits for the same, and tells the end without the code. What a signal ended is told as by debugpy.
     child.once("exit", (code, signal) => {
-      fs.writeSync(2, `program exited: ${code ?? 256 - os.constants.signals[signal]}\n`);
+      try {
+        fs.writeSync(2, `program exited: ${code ?? 256 - os.constants.signals[signal]}\n`);
+      } catch {
+        // Nobody is there any more to hear it.
+      }
     });
   }
   return child;
