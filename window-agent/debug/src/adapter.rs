@@ -91,6 +91,8 @@ pub struct Adapter {
     pub(crate) evaluate_prefix: Option<String>,
     /// The first time it is asked for threads it tells those of the beginning.
     pub(crate) first_threads_are_old: bool,
+    /// Of several breakpoints at one place it tells one: whether the condition of another held is not known.
+    pub(crate) tells_one_hit: bool,
     /// Put at the end of log messages: it prints one after the other otherwise.
     pub(crate) log_end: Option<String>,
     /// It can lose the end of a program that prints much. Asked this after a silence, it tells of it.

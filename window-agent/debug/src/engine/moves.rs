@@ -249,8 +249,7 @@ impl Engine {
             read_trap(&mut stop, &passed);
         }
         if stop.reason.contains("breakpoint") {
-            let path = stop.source.as_ref().map_or("", |source| &source.path);
-            let here = self.breakpoints.at(path, stop.line.unwrap_or(0), self.client_of(key));
+            let here = self.at_stop(key, &stop);
             let told = stop.hit_breakpoint_ids.iter().flatten();
             // Some give two breakpoints one id: the place tells them apart.
             let is_elsewhere = told.clone().all(|id| self.breakpoints.is_on_line(*id) && !here.contains(id));
@@ -268,7 +267,11 @@ impl Engine {
             known.trigger.kind() == TriggerKind::Function && self.breakpoints.concerns(&known.owner, client)
         });
         let is_untold = stop.reason == "function breakpoint" && stop.hit_breakpoint_ids.is_none();
-        let may_be_hit: Vec<i64> = functions.filter(|_| is_untold).map(|known| known.id).collect();
+        let mut may_be_hit: Vec<i64> = functions.filter(|_| is_untold).map(|known| known.id).collect();
+        let tells_one = self.sessions.get(&key).is_some_and(|live| live.plan.session.adapter.tells_one_hit);
+        if tells_one && stop.hit_breakpoint_ids.is_some() {
+            may_be_hit.extend(self.at_stop(key, &stop));
+        }
         if let Some(root) = self.sessions.get_mut(&root) {
             root.hit.extend(may_be_hit);
             root.hit.extend(stop.hit_breakpoint_ids.iter().flatten());
@@ -284,10 +287,15 @@ impl Engine {
         self.tell_stop(key, stop, waits);
     }
 
+    /// Breakpoints at the place of this stop, whatever their conditions.
+    fn at_stop(&self, key: SessionKey, stop: &StopEvent) -> Vec<i64> {
+        let path = stop.source.as_ref().map_or("", |source| &source.path);
+        self.breakpoints.at(path, stop.line.unwrap_or(0), self.client_of(key))
+    }
+
     /// Breakpoints that stop whoever comes to the place of this stop.
     fn passed(&self, key: SessionKey, stop: &StopEvent) -> Vec<i64> {
-        let path = stop.source.as_ref().map_or("", |source| &source.path);
-        let here = self.breakpoints.at(path, stop.line.unwrap_or(0), self.client_of(key));
+        let here = self.at_stop(key, stop);
         if here.is_empty() {
             return here;
         }
