@@ -87,8 +87,8 @@ pub struct Adapter {
     pub(crate) hits: HitStyle,
     /// The context in which expressions are evaluated as expressions.
     pub(crate) evaluate_context: Option<String>,
-    /// Put before an expression that was refused: another evaluator then tries.
-    pub(crate) evaluate_prefix: Option<String>,
+    /// How an expression that was refused is asked once more.
+    pub(crate) second_try: Option<SecondTry>,
     /// The first time it is asked for threads it tells those of the beginning.
     pub(crate) first_threads_are_old: bool,
     /// Of several breakpoints at one place it tells one: whether the condition of another held is not known.
@@ -223,6 +223,24 @@ pub(crate) struct EndQuestion {
     pub(crate) sign: String,
 }
 
+/// See [`Adapter::second_try`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SecondTry {
+    /// Put before the expression.
+    pub(crate) prefix: String,
+    /// The words of refusals after which it is worth it; none are all.
+    #[serde(default)]
+    refusals: Vec<String>,
+}
+
+impl SecondTry {
+    /// Whether an expression that was refused in these words may be understood with the prefix.
+    pub(crate) fn is_for(&self, refusal: &str) -> bool {
+        self.refusals.is_empty() || self.refusals.iter().any(|words| refusal.contains(words.as_str()))
+    }
+}
+
 /// How an adapter gets onto the shelf.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -300,7 +318,7 @@ impl Adapter {
     pub(super) fn editor_of(known: &Self) -> Self {
         Self {
             evaluate_context: known.evaluate_context.clone(),
-            evaluate_prefix: known.evaluate_prefix.clone(),
+            second_try: known.second_try.clone(),
             stdout_noise: known.stdout_noise.clone(),
             stderr_noise: known.stderr_noise.clone(),
             traceback_noise: known.traceback_noise.clone(),

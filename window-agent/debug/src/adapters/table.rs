@@ -151,7 +151,8 @@ mod tests {
         let context = |kind| table.editor_of(kind).unwrap().evaluate_context.as_deref();
         assert_eq!((context("debugpy"), context("pwa-node")), (Some("repl"), Some("repl")));
         assert_eq!((context("cppdbg"), context("lldb-dap"), context("lldb")), (None, None, None));
-        assert_eq!(table.editor_of("lldb").unwrap().evaluate_prefix.as_deref(), Some("/nat "));
+        let prefix = |kind| table.editor_of(kind).unwrap().second_try.clone().unwrap().prefix;
+        assert_eq!((prefix("lldb"), prefix("go")), ("/nat ".to_owned(), "call ".to_owned()));
         assert!(table.editor_of("dart").is_none());
     }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::moves::gate_error;
 use super::waits::{Wait, WaitId};
 use super::{Engine, Live, Reply};
+use crate::adapter::SecondTry;
 use crate::breakpoints::SessionKey;
 use crate::dap::body::{self, read};
 use crate::error::DebugError;
@@ -79,7 +80,7 @@ pub(super) enum Asked {
     Evaluate {
         owner: Owner,
         /// What to ask when this is refused.
-        otherwise: Option<Value>,
+        otherwise: Option<(SecondTry, Value)>,
         reply: Reply<Evaluated>,
     },
     /// The parts of a value that came without words.
@@ -185,13 +186,17 @@ impl Engine {
                 let adapter = self.sessions.get(&owner.session).map(|live| &live.plan.session.adapter);
                 let usual = adapter.and_then(|adapter| adapter.evaluate_context.as_deref());
                 // `repl` is the command line of the debugger itself in some adapters.
-                let context = evaluate.context.as_deref().unwrap_or_else(|| usual.unwrap_or("watch"));
+                let usual = usual.unwrap_or("watch");
+                let context = evaluate.context.as_deref().unwrap_or(usual);
                 let expression = evaluate.expression;
-                let prefix = adapter.and_then(|adapter| adapter.evaluate_prefix.as_deref());
-                let is_plain = context != "repl" && !expression.starts_with('/');
                 let asking = |expression: &str| json!({"expression": expression, "frameId": theirs, "context": context});
-                let otherwise =
-                    prefix.filter(|_| is_plain).map(|prefix| asking(&format!("{prefix}{expression}")));
+                // Who names another context, or another evaluator, wants that one's answer.
+                let is_plain = context == usual && !expression.starts_with('/');
+                let second_try = adapter.and_then(|adapter| adapter.second_try.clone()).filter(|_| is_plain);
+                let otherwise = second_try.map(|second_try| {
+                    let expression = format!("{}{expression}", second_try.prefix);
+                    (second_try, asking(&expression))
+                });
                 let arguments = asking(&expression);
                 let asked = Asked::Evaluate { owner, otherwise, reply };
                 self.ask_adapter(owner.session, asked, "evaluate", arguments);
@@ -296,16 +301,18 @@ impl Engine {
                 let variables = result.map_err(|message| refused("variables", message));
                 let _ = reply.send(variables.map(|body| self.page(&read(&body), owner, paging)));
             }
-            Some(Asked::Evaluate { owner, otherwise: Some(arguments), reply }) if result.is_err() => {
-                let asked = Asked::Evaluate { owner, otherwise: None, reply };
-                self.ask_adapter(owner.session, asked, "evaluate", arguments);
-            }
-            Some(Asked::Evaluate { owner, reply, .. }) => {
-                let evaluated = result.map_err(|message| DebugError::EvaluationFailed {
-                    message: from_dap::evaluation_problem(&message),
-                });
-                self.on_evaluated(evaluated.map(|body| read(&body)), owner, reply);
-            }
+            Some(Asked::Evaluate { owner, otherwise, reply }) => match (result, otherwise) {
+                (Err(refusal), Some((second_try, arguments))) if second_try.is_for(&refusal) => {
+                    let asked = Asked::Evaluate { owner, otherwise: None, reply };
+                    self.ask_adapter(owner.session, asked, "evaluate", arguments);
+                }
+                (result, _) => {
+                    let evaluated = result.map_err(|message| DebugError::EvaluationFailed {
+                        message: from_dap::evaluation_problem(&message),
+                    });
+                    self.on_evaluated(evaluated.map(|body| read(&body)), owner, reply);
+                }
+            },
             Some(Asked::Parts { wordless, mut evaluated, reply }) => {
                 match result {
                     Ok(body) => evaluated.result = wordless.told(&read(&body)),

@@ -209,14 +209,17 @@ async fn a_variable_is_set(adapter: &str) {
         timeout: None,
     };
     debugger.request(request).await.unwrap();
-    let evaluate = Evaluate { expression: "turns".to_owned(), frame_id, context: None };
-    assert_eq!(debugger.evaluate(evaluate).await.unwrap().result, "4200");
+    let evaluate = |expression: &str, frame_id| {
+        debugger.evaluate(Evaluate { expression: expression.to_owned(), frame_id, context: None })
+    };
+    assert_eq!(evaluate("turns", frame_id).await.unwrap().result, "4200");
+    evaluate("turns = 4300", frame_id).await.unwrap();
+    assert_eq!(evaluate("turns", frame_id).await.unwrap().result, "4300", "by an expression");
     let session = Some(&stop.session);
     let waited = debugger.resume(session, stop.thread_id, Resume::Continue, wait_for(PATIENCE)).await;
     let Ok(Waited::Stopped(stop)) = waited else { panic!("{waited:?}") };
-    let evaluate =
-        Evaluate { expression: "turns".to_owned(), frame_id: stop.call_stack[0].frame_id, context: None };
-    assert_eq!(debugger.evaluate(evaluate).await.unwrap().result, "4201", "the program goes on from there");
+    let now = evaluate("turns", stop.call_stack[0].frame_id).await.unwrap().result;
+    assert_eq!(now, "4301", "the program goes on from there");
     debugger.stop_all().await;
     until_gone(&program, &stop.session).await;
 }
@@ -525,7 +528,60 @@ async fn a_loop_on_one_line_comes_to_its_end() {
     }
 }
 
-/// delve calls no function unless it is told to.
+/// delve does both only where it is told to. The program prints whether it was done.
+#[tokio::test]
+async fn an_expression_of_go_calls_and_assigns() {
+    const GO: &str = r#"package main
+
+import "fmt"
+
+type Cart struct {
+	Items []int
+	Owner string
+}
+
+func (c *Cart) Total() int {
+	sum := 0
+	for _, item := range c.Items {
+		sum += item
+	}
+	return sum
+}
+
+func main() {
+	cart, turns := &Cart{[]int{3, 4}, "ann"}, 1
+	fmt.Println(turns, cart.Owner, cart.Total())
+}
+"#;
+    let program = Program { line: 20, ..Program::of("delve") };
+    std::fs::write(&program.source, GO).unwrap();
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, "delve").await;
+    let evaluate = |expression: &str| {
+        let frame_id = stop.call_stack[0].frame_id;
+        debugger.evaluate(Evaluate { expression: expression.to_owned(), frame_id, context: None })
+    };
+    for (expression, value) in [
+        ("turns = 5", ""),
+        ("cart.Items[1] = turns * 8", ""),
+        (r#"cart.Owner = "bob""#, ""),
+        ("cart.Total()", "43"),
+        ("cart.Total() == 43", "true"),
+        ("turns == 5", "true"),
+    ] {
+        assert_eq!(evaluate(expression).await.unwrap().result, value, "{expression}");
+    }
+    for (wrong, why) in [("nobody = 1", "nobody"), ("turns = nobody", "nobody"), ("cart.Sum()", "Sum")] {
+        let refused = evaluate(wrong).await.unwrap_err().to_string();
+        assert!(refused.contains(why), "{wrong}: {refused}");
+    }
+    let session = Some(&stop.session);
+    let waited = debugger.resume(session, stop.thread_id, Resume::Continue, wait_for(PATIENCE)).await;
+    let Ok(Waited::Completed(completed)) = waited else { panic!("{waited:?}") };
+    assert_eq!(completed.output.text, "5 bob 43\n");
+}
+
+/// delve does neither where it is asked to watch.
 #[tokio::test]
 async fn an_expression_that_would_change_something_is_refused() {
     let program = Program::of("delve");
@@ -605,7 +661,6 @@ async fn a_file_is_known_by_its_real_path(adapter: &str) {
     debugger.stop_all().await;
 }
 
-/// Tests of every difference for an adapter.
 /// Also where what starts the program in its terminal empties that first, as lldb-dap's does.
 async fn a_program_reads_what_its_start_gave_it(adapter: &str) {
     let program = Program::of(adapter);
@@ -619,6 +674,7 @@ async fn a_program_reads_what_its_start_gave_it(adapter: &str) {
     assert!(!printed.contains("Debugger listening on"), "{printed}");
 }
 
+/// Tests of every difference for an adapter.
 macro_rules! quirks {
     ($($module:ident: $adapter:literal, $($quirk:ident)*;)*) => {
         $(mod $module {
