@@ -550,7 +550,7 @@ func (c *Cart) Total() int {
 
 func main() {
 	cart, turns := &Cart{[]int{3, 4}, "ann"}, 1
-	fmt.Println(turns, cart.Owner, cart.Total())
+	fmt.Println(turns, cart, cart.Total())
 }
 "#;
     let program = Program { line: 20, ..Program::of("delve") };
@@ -578,7 +578,7 @@ func main() {
     let session = Some(&stop.session);
     let waited = debugger.resume(session, stop.thread_id, Resume::Continue, wait_for(PATIENCE)).await;
     let Ok(Waited::Completed(completed)) = waited else { panic!("{waited:?}") };
-    assert_eq!(completed.output.text, "5 bob 43\n");
+    assert_eq!(completed.output.text, "5 &{[3 40] bob} 43\n");
 }
 
 /// delve does neither where it is asked to watch.
