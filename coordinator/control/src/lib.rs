@@ -34,7 +34,8 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use baton_election::keeper::{Events, Keeper, KeeperError};
-use baton_election::resolve::resolve_typed;
+use baton_election::resolve::{REGISTRATION, Unresolved, resolve_typed};
+use baton_election::roster::Roster;
 use baton_http::Admitted;
 use baton_http::guard::Way;
 use baton_link::explain::Explanation;
@@ -54,6 +55,7 @@ use baton_proto::{PROTOCOL, PROTOCOL_MIN};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
 use tower::ServiceExt as _;
 
 use failure::{Checked, ControlError};
@@ -71,6 +73,7 @@ pub struct ControlState {
 
 #[derive(Debug)]
 struct Inner {
+    started: Instant,
     keeper: Keeper,
     secret: Secret,
     ports: watch::Receiver<Vec<u16>>,
@@ -130,7 +133,9 @@ impl ControlState {
         warnings: watch::Receiver<Vec<String>>,
         page: Page,
     ) -> Self {
-        Self { inner: Arc::new(Inner { keeper, secret, ports, orders, warnings, page }) }
+        Self {
+            inner: Arc::new(Inner { started: Instant::now(), keeper, secret, ports, orders, warnings, page }),
+        }
     }
 
     fn keeper(&self) -> &Keeper {
@@ -162,7 +167,15 @@ impl ControlState {
     }
 
     /// The window that `text` names; its id is asked of the keeper again, which may say that it has gone.
-    fn window(&self, text: &str) -> Result<WindowId, ControlError> {
+    ///
+    /// Right after the coordinator was restarted, one that nobody knows may be one that has not registered again.
+    async fn window(&self, text: &str) -> Result<WindowId, ControlError> {
+        let until = self.inner.started + REGISTRATION;
+        let mut rosters = self.keeper().watch();
+        let is_heard_of =
+            |roster: &Arc<Roster>| !matches!(resolve_typed(roster, text), Err(Unresolved::Unknown { .. }));
+        // However the wait ends, what is known by then counts.
+        let _ = timeout_at(until, rosters.wait_for(is_heard_of)).await;
         Ok(resolve_typed(&self.keeper().roster(), text)?.id.clone())
     }
 
@@ -335,15 +348,15 @@ async fn next_line(mut events: Events) -> Option<(Result<Bytes, Infallible>, Eve
 }
 
 async fn take(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<Outcome> {
-    Ok(Json(state.keeper().take(state.window(&window)?).await?))
+    Ok(Json(state.keeper().take(state.window(&window).await?).await?))
 }
 
 async fn stop(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<Outcome> {
-    Ok(Json(state.keeper().stop(state.window(&window)?).await?))
+    Ok(Json(state.keeper().stop(state.window(&window).await?).await?))
 }
 
 async fn restart(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<Outcome> {
-    Ok(Json(state.keeper().restart(state.window(&window)?).await?))
+    Ok(Json(state.keeper().restart(state.window(&window).await?).await?))
 }
 
 async fn window(State(state): State<ControlState>, Path(window): Path<String>) -> Answer<WindowStatus> {
@@ -356,7 +369,7 @@ async fn change_window(
     Path(window): Path<String>,
     Checked(change): Checked<WindowSettings>,
 ) -> Answer<Outcome> {
-    let window = state.window(&window)?;
+    let window = state.window(&window).await?;
     match change.auto_start {
         Some(on) => Ok(Json(state.keeper().set_auto_start(window, on).await?)),
         None => Err(ControlError::invalid("name something to change: auto_start".to_owned())),
@@ -432,7 +445,7 @@ async fn profile(State(state): State<ControlState>, Checked(wish): Checked<Profi
         let taken = baton_profile::take(wish.seconds).await;
         return taken.map(Json).map_err(|error| unprofiled(Explanation::new(error.to_string())));
     };
-    let window = state.window(&window)?;
+    let window = state.window(&window).await?;
     let (reply, taken) = oneshot::channel();
     state.order(Order::Edge(EdgeOrder::Profile(window, wish.seconds, reply))).await?;
     match taken.await {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_election::resolve::REGISTRATION;
 use baton_election::roster::Roster;
 use baton_election::stand::Stand;
 use baton_http::body::Body;
@@ -41,9 +42,8 @@ const OTHER_TOOL: &str = "other";
 
 /// Longer than anybody waits, see [`Plant::HeldForEver`].
 const FOR_EVER: Duration = Duration::from_secs(3_600);
-/// Windows register again within this time after the coordinator was restarted.
-const REGISTRATION: Duration = Duration::from_secs(1);
-/// The same on a machine that has no time for them: for a client who knows that its window, or its session, was there.
+/// [`REGISTRATION`] on a machine that has no time for it: for a client who knows that its window, or its session, was
+/// there.
 const LATE_REGISTRATION: Duration = Duration::from_secs(5);
 
 /// Answers `tools/call`.

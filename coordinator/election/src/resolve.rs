@@ -1,11 +1,15 @@
 //! CORE: which window a person, a pin or a tool argument means: id, name, folder, and for a person the beginning of an id.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton_proto::control::WindowRef;
 
 use crate::roster::{Roster, Window};
 
+/// Windows register again within this time after the coordinator was restarted: until then, one that no text names may
+/// still come.
+pub const REGISTRATION: Duration = Duration::from_secs(1);
 /// Most windows that an ambiguity lists; more help nobody.
 pub(crate) const MAX_CANDIDATES: usize = 10;
 

@@ -1,5 +1,7 @@
 //! Every route with good and bad input, through the router without a socket.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -259,6 +261,22 @@ async fn windows_that_are_unknown_or_ambiguous_are_named_in_the_failure() {
     let (status, _) = api.post("/v1/windows/%2Fsrc/take", json!({})).await;
     assert_eq!(status, 409);
     assert_eq!(api.get("/v1/status").await.1["term"], json!([3, 1]));
+}
+
+/// Who restarts the coordinator and names a window is not told that there is none.
+#[tokio::test(start_paused = true)]
+async fn a_window_that_registers_again_is_waited_for_after_a_restart() {
+    let api = api();
+    let late = async {
+        tokio::time::sleep(Duration::from_millis(900)).await;
+        api.register("a1", "web").await;
+    };
+    let ((status, outcome), ()) = tokio::join!(api.post("/v1/windows/web/take", json!({})), late);
+    assert_eq!((status, &outcome["window"]["id"]), (200, &json!("a1")), "{outcome}");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let asked = tokio::time::Instant::now();
+    let (status, _) = api.post("/v1/windows/nope/take", json!({})).await;
+    assert_eq!((status, asked.elapsed()), (404, Duration::ZERO), "later nobody waits");
 }
 
 #[tokio::test]
