@@ -209,6 +209,12 @@ fn exchange_references(body: &mut Value, owner: Owner, ids: &mut Ids) {
 /// What went wrong with an expression, out of an adapter's message: of a Python traceback the exception alone, which
 /// stands behind the frames of the last one; of what lldb's compiler says the errors, without their places.
 pub(crate) fn evaluation_problem(message: &str) -> String {
+    /// What gdb and delve say of an expression whose function came to a breakpoint.
+    const STOPPED_INSIDE: [&str; 2] = ["stopped while in a function called from GDB", ": call stopped"];
+    if STOPPED_INSIDE.iter().any(|words| message.contains(words)) {
+        return "The program stopped in a function that the expression calls, and is there now: its stack shows where."
+            .to_owned();
+    }
     if let Some(problem) = compilers_problem(message) {
         return cut(&problem, MAX_PROBLEM_LEN);
     }
@@ -270,6 +276,15 @@ mod tests {
             "use of undeclared identifier 'nobody'; no member named 'len' (the debugger reads it as Objective C++)"
         );
         assert_eq!(evaluation_problem("error: x"), "error: x");
+    }
+
+    #[test]
+    fn a_stop_in_what_an_expression_calls_is_told_as_that() {
+        let gdb =
+            "The program being debugged stopped while in a function called from GDB.\nEvaluation of ...";
+        let told = evaluation_problem(gdb);
+        assert_eq!(evaluation_problem("Unable to evaluate expression: call stopped"), told);
+        assert!(told.starts_with("The program stopped in a function that the expression calls"), "{told}");
     }
 
     #[test]

@@ -581,6 +581,35 @@ func main() {
     assert_eq!(completed.output.text, "5 &{[3 40] bob} 43\n");
 }
 
+/// Where a debugger does not run over breakpoints in what an expression calls, who asks hears where the program is.
+#[tokio::test]
+async fn a_breakpoint_in_what_an_expression_calls_is_told() {
+    const C: &str =
+        "int half(int n) {\n  return n / 2;\n}\nint main(void) {\n  int n = 8;\n  return half(n) - 4;\n}\n";
+    const GO: &str = "package main\n\n//go:noinline\nfunc half(n int) int {\n\treturn n / 2\n}\n\nfunc main() {\n\tn := 8\n\tprintln(half(n))\n}\n";
+    let go = Program { line: 10, ..Program::of("delve") };
+    std::fs::write(&go.source, GO).unwrap();
+    let c = Program { line: 6, ..Program::compiled(C, "", &[]) };
+    for (adapter, program, inside) in [("delve", &go, 5), ("gdb", &c, 2)] {
+        let debugger = debugger(program);
+        let stop = start_to_stop(&debugger, program, adapter).await;
+        debugger.set_breakpoint(at(&program.source, inside)).await.unwrap();
+        let frame_id = stop.call_stack[0].frame_id;
+        let evaluate = Evaluate { expression: "half(20)".to_owned(), frame_id, context: None };
+        let told = debugger.evaluate(evaluate).await.unwrap_err().to_string();
+        assert!(told.contains("stopped in a function that the expression calls"), "{adapter}: {told}");
+        // Who goes on hears of that stop first.
+        let session = Some(&stop.session);
+        let waited = debugger.resume(session, stop.thread_id, Resume::Continue, wait_for(PATIENCE)).await;
+        let Ok(Waited::Stopped(stop)) = waited else { panic!("{adapter}: {waited:?}") };
+        assert_eq!(stop.line, Some(i64::from(inside)), "{adapter}");
+        let mut locals = stop.top_frame_variables.iter().flat_map(|scope| &scope.variables);
+        assert!(locals.any(|local| (&*local.name, &*local.value) == ("n", "20")), "{adapter}: {stop:?}");
+        debugger.stop_all().await;
+        until_gone(program, &stop.session).await;
+    }
+}
+
 /// delve does neither where it is asked to watch.
 #[tokio::test]
 async fn an_expression_that_would_change_something_is_refused() {
