@@ -206,14 +206,24 @@ fn exchange_references(body: &mut Value, owner: Owner, ids: &mut Ids) {
     }
 }
 
+/// Of an expression whose function came to a breakpoint.
+const STOPPED_INSIDE: &str =
+    "The program stopped in a function that the expression calls, and is there now: its stack shows where.";
+/// What gdb and delve say in words that only who wrote them understands, and what it means.
+const PLAINLY: [(&str, &str); 3] = [
+    ("stopped while in a function called from GDB", STOPPED_INSIDE),
+    (": call stopped", STOPPED_INSIDE),
+    (
+        ": call is only supported with topmost stack frame",
+        "The debugger calls functions and assigns in the topmost frame alone.",
+    ),
+];
+
 /// What went wrong with an expression, out of an adapter's message: of a Python traceback the exception alone, which
 /// stands behind the frames of the last one; of what lldb's compiler says the errors, without their places.
 pub(crate) fn evaluation_problem(message: &str) -> String {
-    /// What gdb and delve say of an expression whose function came to a breakpoint.
-    const STOPPED_INSIDE: [&str; 2] = ["stopped while in a function called from GDB", ": call stopped"];
-    if STOPPED_INSIDE.iter().any(|words| message.contains(words)) {
-        return "The program stopped in a function that the expression calls, and is there now: its stack shows where."
-            .to_owned();
+    if let Some((_, plain)) = PLAINLY.iter().find(|(words, _)| message.contains(words)) {
+        return (*plain).to_owned();
     }
     if let Some(problem) = compilers_problem(message) {
         return cut(&problem, MAX_PROBLEM_LEN);
@@ -279,12 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_in_what_an_expression_calls_is_told_as_that() {
+    fn what_only_debuggers_understand_is_told_plainly() {
         let gdb =
             "The program being debugged stopped while in a function called from GDB.\nEvaluation of ...";
         let told = evaluation_problem(gdb);
         assert_eq!(evaluation_problem("Unable to evaluate expression: call stopped"), told);
         assert!(told.starts_with("The program stopped in a function that the expression calls"), "{told}");
+        let delve = "Unable to evaluate expression: call is only supported with topmost stack frame";
+        assert!(evaluation_problem(delve).contains("in the topmost frame alone"));
     }
 
     #[test]
