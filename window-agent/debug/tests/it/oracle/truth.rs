@@ -173,7 +173,7 @@ impl Truth<'_> {
         let first = home;
         // Of others, breakpoints alone stop the program.
         let thread = from.map(|from| self.trace.events[from].thread);
-        let mut is_left = false;
+        let (mut is_left, mut is_elsewhere) = (false, false);
         for at in from.map_or(0, |from| from + 1)..self.trace.events.len() {
             let event = &self.trace.events[at];
             match event.kind {
@@ -181,8 +181,12 @@ impl Truth<'_> {
                 Kind::Line => {
                     let points = self.hit(event, &mut told);
                     let is_home = home == Some(event.frame);
-                    if points.is_empty() && step == Move::Over && first == Some(event.frame) && !is_home {
-                        // A generator that has yielded goes on; a debugger may stay with it.
+                    // A generator that has yielded goes on, and a debugger may stay with it; debugpy steps into the next
+                    // function that the caller's line calls.
+                    let is_next = is_left && thread == Some(event.thread) && !is_elsewhere;
+                    let may_stop = !is_home && (first == Some(event.frame) || is_next);
+                    if points.is_empty() && step == Move::Over && may_stop {
+                        is_elsewhere = true;
                         let told = told.clone();
                         found.push(Stop::At { event: at, stack: event.stack.clone(), points, told });
                         continue;
