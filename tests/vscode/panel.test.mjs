@@ -269,6 +269,8 @@ test('the port is changed with two windows open, and a configuration is offered'
     await toast.waitFor();
     await expectStatus('live', 'standby');
     assert.equal(editor.status().windows.length, 2);
+    // The bar's tooltip would lie over it.
+    await window.page.mouse.move(400, 300);
     await toast.getByText('Connect an AI client', { exact: false }).first().click();
     await window.pick('Codex', { begins: true });
     await window.pick('HTTP');
