@@ -211,10 +211,10 @@ const STOPPED_INSIDE: &str =
     "The program stopped in a function that the expression calls, and is there now: its stack shows where.";
 /// What gdb and delve say in words that only who wrote them understands, and what it means.
 const PLAINLY: [(&str, &str); 3] = [
-    ("stopped while in a function called from GDB", STOPPED_INSIDE),
-    (": call stopped", STOPPED_INSIDE),
+    ("The program being debugged stopped while in a function called from GDB", STOPPED_INSIDE),
+    ("Unable to evaluate expression: call stopped", STOPPED_INSIDE),
     (
-        ": call is only supported with topmost stack frame",
+        "Unable to evaluate expression: call is only supported with topmost stack frame",
         "The debugger calls functions and assigns in the topmost frame alone.",
     ),
 ];
@@ -222,7 +222,7 @@ const PLAINLY: [(&str, &str); 3] = [
 /// What went wrong with an expression, out of an adapter's message: of a Python traceback the exception alone, which
 /// stands behind the frames of the last one; of what lldb's compiler says the errors, without their places.
 pub(crate) fn evaluation_problem(message: &str) -> String {
-    if let Some((_, plain)) = PLAINLY.iter().find(|(words, _)| message.contains(words)) {
+    if let Some((_, plain)) = PLAINLY.iter().find(|(words, _)| message.starts_with(words)) {
         return (*plain).to_owned();
     }
     if let Some(problem) = compilers_problem(message) {
@@ -297,6 +297,8 @@ mod tests {
         assert!(told.starts_with("The program stopped in a function that the expression calls"), "{told}");
         let delve = "Unable to evaluate expression: call is only supported with topmost stack frame";
         assert!(evaluation_problem(delve).contains("in the topmost frame alone"));
+        let programs = "RuntimeError: call stopped";
+        assert_eq!(evaluation_problem(programs), programs, "the program's own words");
     }
 
     #[test]
