@@ -256,14 +256,8 @@ async fn await_window(edge: &Edge, wish: Wish<'_>) {
         Pin::Live => false,
     };
     let knows = is_bound || wish.session.is_some();
-    let until = edge.0.started + if knows { LATE_REGISTRATION } else { REGISTRATION };
-    let mut roster = edge.0.roster.clone();
-    while Instant::now() < until && route::is_unheard_of(&roster.borrow_and_update(), wish) {
-        tokio::select! {
-            changed = roster.changed() => if changed.is_err() { return },
-            () = tokio::time::sleep_until(until) => {}
-        }
-    }
+    let within = if knows { LATE_REGISTRATION } else { REGISTRATION };
+    edge.settle(within, |roster| !route::is_unheard_of(roster, wish)).await;
 }
 
 fn decide(roster: &Roster, wish: Wish<'_>) -> Decision {

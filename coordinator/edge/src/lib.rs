@@ -72,7 +72,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode, header};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use cancel::Cancellations;
@@ -324,6 +324,13 @@ impl Edge {
 
     pub(crate) fn roster(&self) -> Arc<Roster> {
         self.0.roster.borrow().clone()
+    }
+
+    /// Waits until what is known is enough, but no longer than windows take to register again after a restart.
+    async fn settle(&self, within: Duration, is_enough: impl FnMut(&Arc<Roster>) -> bool) {
+        let mut roster = self.0.roster.clone();
+        // However the wait ends, what is known by then counts.
+        let _ = timeout_at(self.0.started + within, roster.wait_for(is_enough)).await;
     }
 
     /// Asks the keeper to make `window` live.

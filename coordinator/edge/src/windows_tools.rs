@@ -1,8 +1,9 @@
 //! The toolset `windows`: what a client can do without any window.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baton_election::resolve::{Unresolved, resolve};
+use baton_election::resolve::{REGISTRATION, Unresolved, resolve};
 use baton_election::roster::Roster;
 use baton_link::logs::AUDIT;
 use baton_mcp::envelope;
@@ -213,6 +214,9 @@ async fn activate(
         hint: "Pass {\"window\": ID}; call list_windows for the IDs.".to_owned(),
         candidates: Vec::new(),
     })?;
+    let is_heard_of =
+        |roster: &Arc<Roster>| !matches!(resolve(roster, &arguments.window), Err(Unresolved::Unknown { .. }));
+    edge.settle(REGISTRATION, is_heard_of).await;
     let roster = edge.roster();
     let window =
         resolve(&roster, &arguments.window).map_err(|unresolved| unresolved_failure(&roster, unresolved))?;
@@ -267,4 +271,48 @@ fn refused(target: &WindowRef, why: &str) -> ToolFailure {
 fn unresolved_failure(roster: &Roster, unresolved: Unresolved) -> ToolFailure {
     let hint = "Call list_windows, and use the ID of one window.".to_owned();
     ToolFailure { hint, ..route::unknown(roster, unresolved) }
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_proto::discovery::{KEY_LEN, Secret};
+    use tokio::sync::watch;
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::seen::{End, Named, Observer};
+    use super::*;
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn came(&self, _: &Named<'_>, _: Option<&str>) {}
+        fn held(&self, _: &str, _: bool) {}
+        fn sent(&self, _: &str, _: &WindowId) {}
+        fn over(&self, _: &Named<'_>, _: Option<End>) {}
+    }
+
+    /// A client that names a window right after a restart is not told that there is none.
+    #[tokio::test(start_paused = true)]
+    async fn a_window_that_registers_again_is_waited_for_after_a_restart() {
+        let all = Arc::new(route::tests::roster());
+        let (roster, seen) =
+            watch::channel(Arc::new(Roster { windows: Default::default(), ..(*all).clone() }));
+        let (secret, closing) = (Secret::new([5; KEY_LEN]), CancellationToken::new());
+        let edge = Edge::new((&secret, None), seen, mpsc::channel(1).0, closing, Arc::new(Nobody));
+        let asks = async |window: &str| {
+            let arguments = serde_json::value::to_raw_value(&json!({ "window": window })).unwrap();
+            let since = tokio::time::Instant::now();
+            let said = activate(&edge, Some(&arguments), "test").await;
+            (said.map(|said| said.content["window"]["id"].clone()), since.elapsed())
+        };
+        let late = Duration::from_millis(900);
+        let (asked, ()) = tokio::join!(asks("a"), async {
+            tokio::time::sleep(late).await;
+            roster.send_replace(all);
+        });
+        assert_eq!((asked.0.unwrap(), asked.1), (json!("a"), late));
+        let (refused, waited) = asks("nope").await;
+        assert_eq!((refused.unwrap_err().code, waited), ("unknown_window", REGISTRATION - late));
+        assert_eq!(asks("nope").await.1, Duration::ZERO, "later nobody waits");
+    }
 }
