@@ -10,15 +10,16 @@ use crate::error::DebugError;
 use crate::options::DebuggerOptions;
 
 /// Sources that are compiled with the adapter when it is installed, by their files: what keeps other users of the machine
-/// away from it; frames that outlive a call; values that can be read; expressions as Java has them; lines of classes
-/// in classes.
-pub const SOURCES: [(&str, &str); 7] = [
+/// away from it; frames that outlive a call; values that can be read; expressions as Java has them, and
+/// the classes that they name; lines of classes in classes.
+pub const SOURCES: [(&str, &str); 8] = [
     ("Guarded.java", include_str!("java/Guarded.java")),
     ("Frame.java", include_str!("java/Frame.java")),
     ("Shown.java", include_str!("java/Shown.java")),
     ("Expression.java", include_str!("java/Expression.java")),
     ("Tokens.java", include_str!("java/Tokens.java")),
     ("Lines.java", include_str!("java/Lines.java")),
+    ("Imports.java", include_str!("java/Imports.java")),
     ("Calls.java", include_str!("java/Calls.java")),
 ];
 

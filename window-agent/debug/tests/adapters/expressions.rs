@@ -55,6 +55,9 @@ const EXPRESSIONS: &[&str] = &[
     "1 / 0.0 > 1e300",
     "Double.NaN == Double.NaN",
     "0.0 == -0.0",
+    // What is imported.
+    "Date.valueOf(\"2020-02-03\").toString()",
+    "String.format(\"%s\", Date.valueOf(\"2020-02-03\").before(new Date(0L)))",
     // Letters and texts.
     "letter == 97",
     "letter + 1",
@@ -259,9 +262,11 @@ const ERRORS: &[(&str, &str)] = &[
 
 /// Says what each expression is, where `// said` stands.
 const PROGRAM: &str = r#"import java.math.BigInteger;
+import java.sql.Date;
 import java.time.LocalDate;
 import java.util.*;
 import java.util.stream.*;
+import java.util.zip.*;
 public class Program {
   static final int LIMIT = Integer.parseInt("7");
   enum Color { RED, GREEN }
@@ -298,6 +303,7 @@ public class Program {
     }
   }
   static int tally;
+  Adler32 sum;
   int sold = 3;
   int other;
   int twice(int n) { return 2 * n; }
@@ -388,6 +394,8 @@ async fn expressions_of_java_are_what_java_says() {
         told.push(evaluate(&debugger, &stop, expression).await.replace('"', ""));
     }
     assert_eq!(evaluate(&debugger, &stop, "a = a + 1 ;").await, "2", "a statement");
+    let imported = evaluate(&debugger, &stop, "new Adler32().getValue()").await;
+    assert_eq!(imported, "1", "a class that is imported and not yet loaded");
     for (expression, why) in ERRORS {
         let told = evaluate(&debugger, &stop, expression).await;
         assert!(told.contains(why), "{expression}: {told}");

@@ -25,6 +25,7 @@ import com.sun.jdi.request.InvalidRequestStateException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -235,6 +236,27 @@ final class Calls {
     }
 
     private Value runOnly(ObjectReference of, Method method, List<Value> given, int how) throws InvocationException {
+        Set<String> tried = new HashSet<>();
+        while (true) {
+            try {
+                return runOnce(of, method, given, how);
+            } catch (ClassNotLoadedException e) {
+                // It is loaded, but the loader of the method's class has not come upon it; nothing was called yet.
+                String name = e.className();
+                boolean isNew = tried.add(name) && load(binary(name), method.declaringType().classLoader()) != null;
+                if (!isNew) throw new IllegalArgumentException("cannot call " + shown(method) + ": " + e.getMessage());
+            }
+        }
+    }
+
+    /** A class's name as `Class.forName` wants it, which differs for arrays. */
+    private static String binary(String name) {
+        int end = name.indexOf("[]");
+        return end < 0 ? name : "[".repeat((name.length() - end) / 2) + "L" + name.substring(0, end) + ";";
+    }
+
+    private Value runOnce(ObjectReference of, Method method, List<Value> given, int how)
+        throws InvocationException, ClassNotLoadedException {
         try {
             List<Value> arguments = fitted(method, given);
             int options = ObjectReference.INVOKE_SINGLE_THREADED | how;
@@ -248,7 +270,7 @@ final class Calls {
                     ? ((ClassType) type).invokeMethod(thread, method, arguments, options)
                     : ((InterfaceType) type).invokeMethod(thread, method, arguments, options);
             }
-        } catch (InvalidTypeException | ClassNotLoadedException | IncompatibleThreadStateException e) {
+        } catch (InvalidTypeException | IncompatibleThreadStateException e) {
             throw new IllegalArgumentException("cannot call " + shown(method) + ": " + e.getMessage());
         }
     }

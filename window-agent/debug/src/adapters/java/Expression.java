@@ -542,19 +542,23 @@ final class Expression {
         return null;
     }
 
-    /** A class by the name that it has here. Imports are not known: any class of that name that is loaded will do. */
+    /** A class by the name that it has here; of what is not known here, any class that is loaded will do. */
     private ReferenceType typeNamed(String name, boolean mayLoad) {
         List<String> full = new ArrayList<>(List.of(name));
         for (ReferenceType type : enclosing()) full.add(type.name() + "$" + name);
+        List<String> imported = mayLoad ? Imports.named(name, enclosing()) : List.of();
+        if (imported.size() == 1) {
+            full.addAll(imported);
+            ReferenceType only = known(full);
+            if (only != null) return only;
+        }
         String own = frame.location().declaringType().name();
         full.add(own.substring(0, own.lastIndexOf('.') + 1) + name);
         full.add("java.lang." + name);
         full.add("java.util." + name);
-        for (String candidate : full) {
-            ReferenceType found = loaded(candidate);
-            if (found != null) return found;
-        }
-        ReferenceType meant = mayLoad ? load(full) : null;
+        // Two of one name: one of them is written with its package.
+        full.addAll(imported);
+        ReferenceType meant = mayLoad ? known(full) : loaded(full);
         if (meant != null) return meant;
         ReferenceType any = null;
         for (ReferenceType type : vm.allClasses()) {
@@ -564,6 +568,11 @@ final class Expression {
         }
         if (any != null || !mayLoad) return any;
         return load(OFTEN.stream().map(pack -> pack + "." + name).collect(Collectors.toList()));
+    }
+
+    private ReferenceType known(List<String> names) {
+        ReferenceType found = loaded(names);
+        return found == null ? load(names) : found;
     }
 
     private ReferenceType load(List<String> names) {
@@ -577,11 +586,13 @@ final class Expression {
         return null;
     }
 
-    /** By its whole name. */
-    private ReferenceType loaded(String name) {
-        for (String written : spellings(name)) {
-            List<ReferenceType> found = vm.classesByName(written);
-            if (!found.isEmpty()) return found.get(0);
+    /** By their whole names. */
+    private ReferenceType loaded(List<String> names) {
+        for (String name : names) {
+            for (String written : spellings(name)) {
+                List<ReferenceType> found = vm.classesByName(written);
+                if (!found.isEmpty()) return found.get(0);
+            }
         }
         return null;
     }
