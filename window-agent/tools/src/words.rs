@@ -8,7 +8,7 @@ use baton_agent_base::fault::{Fault, sentence};
 use baton_agent_base::view::View;
 use baton_agent_debug::types::control::{Activity, Doing, News, UserAct, What};
 use baton_agent_debug::types::triggers::TriggerBreakpoint;
-use baton_agent_debug::types::{Breakpoint, Completed, Frame, OutputTail};
+use baton_agent_debug::types::{Breakpoint, Completed, Frame, OutputTail, StopEvent};
 
 /// Lines of further breakpoints that it names.
 const MAX_LINES: usize = 8;
@@ -110,6 +110,11 @@ fn lines(all: &[u32]) -> String {
         ([first @ .., last], 0) => format!("lines {} and {last}", first.join(", ")),
         (shown, n_more) => format!("lines {} and {n_more} more", shown.join(", ")),
     }
+}
+
+/// What a reason alone does not say.
+pub(super) fn why(stop: &StopEvent) -> Option<&String> {
+    stop.text.as_ref().filter(|_| matches!(&*stop.reason, "exception" | "refused"))
 }
 
 /// Why a breakpoint did not stop the program.

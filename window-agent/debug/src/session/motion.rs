@@ -96,6 +96,7 @@ impl Session {
         if self.phase == Phase::Terminating {
             return;
         }
+        read_refusal(&mut event);
         self.confirm_resume();
         if self.phase == Phase::Running {
             self.stopped = StoppedThreads::default();
@@ -324,6 +325,20 @@ impl Session {
         } else {
             self.outputs.push_back(Output::Resumed { thread_id });
         }
+    }
+}
+
+/// delve refuses a step by a stop where the program stands, told as an exception, while another step waits to go on.
+fn read_refusal(event: &mut Stopped) {
+    const WORDS: &str = "Unable to step while the previous step is interrupted by a breakpoint";
+    if event.text.as_ref().is_some_and(|text| text.starts_with(WORDS)) {
+        event.reason = Some("refused".to_owned());
+        event.description = None;
+        event.text = Some(
+            "Not stepped: a breakpoint interrupted a step in another goroutine, and delve takes one step at a time. \
+             Continue, so that it can end."
+                .to_owned(),
+        );
     }
 }
 

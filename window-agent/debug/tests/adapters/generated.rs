@@ -46,6 +46,9 @@ const DELVE: Pair = Pair {
     logs: false,
 };
 
+/// The programs that are always the same: their numbers for [`fixed`].
+const FIXED: [u32; 3] = [1, 2, 28];
+
 /// For each pair a program that is always the same, and the search.
 macro_rules! pairs {
     ($($name:ident: $pair:ident;)*) => {
@@ -53,7 +56,7 @@ macro_rules! pairs {
             #[tokio::test]
             async fn some_programs_are_debugged_as_a_plain_debugger_does() {
                 let mut n_stops = 0;
-                for nth in 1..=3 {
+                for nth in super::FIXED {
                     let (program, moves) = super::fixed(nth);
                     n_stops += super::play::both(&super::$pair, program, moves).await.unwrap();
                 }
@@ -78,6 +81,12 @@ pairs! {
     codelldb_c: CODELLDB_C;
     codelldb_rust: CODELLDB_RUST;
     delve: DELVE;
+}
+
+#[test]
+fn one_of_the_fixed_programs_calls_in_a_thread() {
+    let text = |nth| program::write(Tongue::C, &mut choices::Choices::new(fixed(nth).0)).text;
+    assert!(FIXED.iter().any(|nth| text(*nth).contains("= in_thread(f")));
 }
 
 /// Numbers that make the same program and the same moves each time.

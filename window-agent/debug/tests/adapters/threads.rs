@@ -7,6 +7,7 @@ use baton_agent_debug::Debugger;
 use baton_agent_debug::types::{Evaluate, RemoveBreakpoint, Resume, SetBreakpoint, StopEvent, Waited};
 
 use crate::programs::{PATIENCE, Program, debugger, until_gone, wait_for};
+use crate::quirks::{at, start_to_stop};
 
 /// Threads of the program besides its first one.
 const N_THREADS: usize = 8;
@@ -124,6 +125,51 @@ async fn eight_threads(adapter: &str) {
     look(&debugger, &stop).await;
     debugger.stop_all().await;
     until_gone(&program, &session).await;
+}
+
+/// delve takes one step at a time: who steps beside one that was interrupted hears what to do.
+#[tokio::test]
+async fn a_step_beside_an_interrupted_one_is_refused_in_words() {
+    const GO: &str = "package main
+
+func work(done chan int) {
+	n := 1
+	n++
+	done <- n
+}
+
+func main() {
+	done := make(chan int)
+	go work(done); <-done
+	println(\"end\")
+}
+";
+    let program = Program { line: 11, ..Program::of("delve") };
+    std::fs::write(&program.source, GO).unwrap();
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, "delve").await;
+    let inside = debugger.set_breakpoint(at(&program.source, 4)).await.unwrap();
+    let go_on = async |thread_id: i64, how: Resume| {
+        let waited = debugger.resume(Some(&stop.session), thread_id, how, wait_for(PATIENCE)).await;
+        let Ok(Waited::Stopped(stop)) = waited else { panic!("{waited:?}") };
+        stop
+    };
+    let other = go_on(stop.thread_id, Resume::StepOver).await;
+    assert_eq!((other.line, &other.hit_breakpoint_ids), (Some(4), &Some(vec![inside.id])));
+    assert_ne!(other.thread_id, stop.thread_id);
+    let refused = go_on(other.thread_id, Resume::StepOver).await;
+    assert_eq!(
+        (refused.line, refused.thread_id, refused.reason.as_str()),
+        (Some(4), other.thread_id, "refused")
+    );
+    assert!(refused.text.is_some_and(|text| text.starts_with("Not stepped: a breakpoint interrupted")));
+    assert_eq!(refused.call_stack[0].function_name, "main.work", "it can be looked at as before");
+    let stepped = go_on(other.thread_id, Resume::Continue).await;
+    assert_eq!(
+        (stepped.line, stepped.thread_id, stepped.reason.as_str()),
+        (Some(12), stop.thread_id, "step")
+    );
+    debugger.stop_all().await;
 }
 
 /// A test for each adapter.

@@ -213,7 +213,7 @@ fn stopped(status: &str, reason: &str, stop: &StopEvent, view: &View) -> Object 
         "call_stack": frames(&stop.call_stack, view),
         "local_variables": variables.map(variable).collect::<Vec<_>>(),
     }));
-    if let Some(text) = stop.text.as_ref().filter(|_| stop.reason == "exception") {
+    if let Some(text) = words::why(stop) {
         data.insert("message".to_owned(), text.as_str().into());
     }
     insert_output(&mut data, &stop.output);

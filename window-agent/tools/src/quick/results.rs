@@ -160,8 +160,8 @@ fn with_output(text: String, output: &OutputTail) -> String {
 
 /// `breakpoint`, or with what is known of an exception.
 fn reason(stop: &StopEvent) -> String {
-    match stop.text.as_ref().filter(|_| stop.reason == "exception") {
-        Some(text) => format!("exception: {}", shorten(text, MAX_VALUE_LEN)),
+    match words::why(stop) {
+        Some(text) => format!("{}: {}", stop.reason, shorten(text, MAX_VALUE_LEN)),
         None => stop.reason.clone(),
     }
 }

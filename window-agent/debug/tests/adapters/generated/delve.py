@@ -62,6 +62,13 @@ def look(state, move, is_on_the_way, asked):
     return stop
 
 
+def way_on(move, stack):
+    """What is done at a stop with that stack instead, where a move leads nowhere, or beside a thread that runs."""
+    if not stack or (move == "out" and len(stack) < 2):
+        return "continue"
+    return "over" if move == "into" and stack[0][0].endswith("in_thread") else move
+
+
 # An error ends it too.
 atexit.register(delve.kill)
 points = {}
@@ -74,18 +81,18 @@ for point in plan["points"]:
         assert "could not find statement" in str(error), error
         continue
     points[made["Breakpoint"]["id"]] = point["line"]
-stops = []
+stops, waiting = [], []
 state, name = ask("Command", name="continue")["State"], "continue"
 for asked, move in zip(plan["asked"], plan["moves"]):
     if state["exited"]:
         break
     is_on_the_way = state["NextInProgress"]
     if is_on_the_way:
-        # A breakpoint on the way ended the step.
-        ask("CancelNext")
+        # A breakpoint elsewhere interrupted the step: it goes on with the next move, and the adapter takes no other.
+        waiting.append(len(stops))
     stop = look(state, name, is_on_the_way, asked)
     stops.append(stop)
-    name = MOVES["continue" if move == "out" and len(stop["stack"]) < 2 else move]
+    name = MOVES["continue" if is_on_the_way else way_on(move, stop["stack"])]
     try:
         state = ask("Command", name=name)["State"]
     except RuntimeError as error:
@@ -101,4 +108,4 @@ reader.join()
 with open(plan["output"], "w", encoding="utf-8") as file:
     file.writelines(printed)
 with open(plan["told"], "w", encoding="utf-8") as file:
-    json.dump({"stops": stops, "over": is_over, "exit": code if is_over else None}, file)
+    json.dump({"stops": stops, "waiting": waiting, "over": is_over, "exit": code if is_over else None}, file)

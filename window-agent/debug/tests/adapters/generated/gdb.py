@@ -55,6 +55,13 @@ def look(asked):
     return stop
 
 
+def way_on(move, stack):
+    """What is done at a stop with that stack instead, where a move leads nowhere, or beside a thread that runs."""
+    if not stack or (move == "out" and len(stack) < 2):
+        return "continue"
+    return "over" if move == "into" and stack[0][0].endswith("in_thread") else move
+
+
 for line in ["set confirm off", "set pagination off", "set width 0"]:
     gdb.execute(line)
 for point in plan["points"]:
@@ -72,7 +79,6 @@ for asked, move in zip(plan["asked"], plan["moves"]):
     stop = look(asked)
     stops.append(stop)
     hit = []
-    # Nobody called the outermost.
-    gdb.execute(MOVES["continue" if move == "out" and len(stop["stack"]) < 2 else move])
+    gdb.execute(MOVES[way_on(move, stop["stack"])])
 with open(plan["told"], "w", encoding="utf-8") as file:
     json.dump({"stops": stops, "over": is_over, "exit": code}, file)

@@ -97,7 +97,7 @@ impl Tongue {
     /// Writes and builds a program: its source, and what is started.
     fn build(self, folder: &Path, text: &str) -> Result<(PathBuf, PathBuf)> {
         let (name, build): (&str, &[&str]) = match self {
-            Self::C => ("program.c", &["cc", "-g", "-O0", "-o", "program", "program.c"]),
+            Self::C => ("program.c", &["cc", "-g", "-O0", "-pthread", "-o", "program", "program.c"]),
             Self::Go => ("program.go", &[]),
             Self::JavaScript => ("program.js", &[]),
             Self::Rust => {
@@ -182,7 +182,7 @@ async fn play(
         Launch { adapter: Some(adapter.to_owned()), program: program.to_owned(), ..Launch::default() };
     let start = debugger.configure(&Wish::Launch(launch)).await?;
     let mut waited = debugger.start(start, wait()).await?;
-    let mut told = Told { stops: Vec::new(), over: false, exit: None, said: Vec::new() };
+    let mut told = Told::default();
     for (idx, (asked, &name)) in plan.asked.iter().zip(&plan.moves).enumerate() {
         let stop = match waited {
             Waited::Stopped(stop) => stop,
@@ -207,7 +207,12 @@ async fn play(
         }
         ensure!(known == Some(&seen), "stop {idx} is {known:#?}, and by {} {seen:#?} is told", stop.reason);
         let how = match name {
+            _ if truth.waiting.contains(&idx) => Resume::Continue,
+            // Not of the program's file, as where a thread ends.
+            _ if seen.stack.is_empty() => Resume::Continue,
             "over" => Resume::StepOver,
+            // What makes a thread runs beside that thread.
+            "into" if seen.stack[0].0 == "in_thread" => Resume::StepOver,
             "into" => Resume::StepInto,
             "out" if seen.stack.len() > 1 => Resume::StepOut,
             _ => Resume::Continue,

@@ -1,5 +1,5 @@
-//! One program in four languages, made of a stream of numbers: loops, calls, recursion; exceptions where a language has
-//! them. It always ends, and prints what it does.
+//! One program in four languages, made of a stream of numbers: loops, calls, recursion; exceptions and threads where a
+//! language has them. It always ends, and prints what it does.
 
 use std::fmt::Write as _;
 
@@ -9,6 +9,53 @@ use super::choices::Choices;
 const MAX_DEPTH: usize = 3;
 /// No call stands deeper, so that loops of loops of calls end soon.
 const MAX_CALL_DEPTH: usize = 2;
+
+const IN_THREAD_OF_C: &str = "\
+struct call {
+    long (*f)(long, long, long);
+    long a, b, c;
+};
+static void *work(void *given) {
+    struct call *call = given;
+    call->c = call->f(call->a, call->b, call->c);
+    return 0;
+}
+static long in_thread(long (*f)(long, long, long), long a, long b, long c) {
+    struct call call = {f, a, b, c};
+    pthread_t thread;
+    pthread_create(&thread, 0, work, &call); pthread_join(thread, 0);
+    return call.c;
+}
+";
+const IN_THREAD_OF_GO: &str = "\
+func in_thread(f func(int, int, int) int, a int, b int, c int) int {
+    done := make(chan int, 1)
+    go func() { done <- f(a, b, c) }(); return <-done
+}
+";
+/// Not by the standard library: a step would go through its code beside the thread.
+const IN_THREAD_OF_RUST: &str = "\
+struct Call {
+    f: fn(i64, i64, i64) -> i64,
+    a: i64,
+    b: i64,
+    c: i64,
+}
+unsafe extern \"C\" {
+    fn pthread_create(thread: *mut usize, how: usize, work: extern \"C\" fn(&mut Call) -> usize, call: &mut Call) -> i32;
+    fn pthread_join(thread: usize, told: usize) -> i32;
+}
+extern \"C\" fn work(call: &mut Call) -> usize {
+    call.c = (call.f)(call.a, call.b, call.c);
+    0
+}
+fn in_thread(f: fn(i64, i64, i64) -> i64, a: i64, b: i64, c: i64) -> i64 {
+    let mut call = Call { f, a, b, c };
+    let mut thread = 0;
+    unsafe { pthread_create(&mut thread, 0, work, &mut call); pthread_join(thread, 0); }
+    call.c
+}
+";
 
 /// A language that programs are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +78,12 @@ pub(crate) struct Written {
 /// Writes a program.
 pub(crate) fn write(tongue: Tongue, choices: &mut Choices) -> Written {
     let written = Written { text: String::new(), statements: Vec::new(), heads: Vec::new() };
-    let mut writer = Writer { tongue, written, n_functions: 0, n_counters: 0 };
+    let has_threads = tongue.has_threads() && choices.pick(3) == 2;
+    let mut writer = Writer { tongue, written, n_functions: 0, n_counters: 0, has_threads };
     writer.line(0, tongue.head());
+    if has_threads {
+        writer.line(0, tongue.in_thread());
+    }
     for _ in 0..choices.pick(4) {
         let name = format!("f{}", writer.n_functions);
         writer.function(&name, choices);
@@ -48,7 +99,7 @@ impl Tongue {
     fn head(self) -> &'static str {
         match self {
             Self::C => {
-                "#include <stdio.h>\nstatic void say(const char *name, long value) {\n    printf(\"say %s %ld\\n\", name, value);\n}"
+                "#include <pthread.h>\n#include <stdio.h>\nstatic void say(const char *name, long value) {\n    printf(\"say %s %ld\\n\", name, value);\n}"
             }
             Self::Go => {
                 "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc say(name string, value int) {\n\tfmt.Println(\"say\", name, value)\n}"
@@ -57,6 +108,20 @@ impl Tongue {
             Self::Rust => {
                 "#![allow(unused)]\nfn say(name: &str, value: i64) {\n    println!(\"say {name} {value}\");\n}"
             }
+        }
+    }
+
+    fn has_threads(self) -> bool {
+        self != Self::JavaScript
+    }
+
+    /// Calls a function in a thread of its own and waits for it, on one line: of two threads one runs at a time.
+    fn in_thread(self) -> &'static str {
+        match self {
+            Self::C => IN_THREAD_OF_C,
+            Self::Go => IN_THREAD_OF_GO,
+            Self::JavaScript => "",
+            Self::Rust => IN_THREAD_OF_RUST,
         }
     }
 
@@ -142,6 +207,8 @@ struct Writer {
     /// Each calls those before it.
     n_functions: usize,
     n_counters: usize,
+    /// Some calls are made in a thread.
+    has_threads: bool,
 }
 
 impl Writer {
@@ -244,7 +311,8 @@ impl Writer {
 
     fn call(&mut self, choices: &mut Choices, indent: usize, target: &str) {
         let (first, second) = (choices.pick(self.n_functions), choices.pick(self.n_functions));
-        match choices.pick(3) {
+        match choices.pick(if self.has_threads { 4 } else { 3 }) {
+            3 => self.say(indent, &format!("{target} = in_thread(f{first}, a, b, c)")),
             0 => self.say(indent, &format!("{target} = f{first}(a, b, c)")),
             1 => self.say(indent, &format!("{target} = f{first}(f{second}(b, c, a), a, b)")),
             _ => {

@@ -61,9 +61,12 @@ pub(crate) struct Seen {
 }
 
 /// All that came of a plan.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Told {
     pub(crate) stops: Vec<Seen>,
+    /// Of them those at which an interrupted step waits to go on: no other is taken.
+    #[serde(default)]
+    pub(crate) waiting: Vec<usize>,
     /// The program has ended by itself.
     pub(crate) over: bool,
     pub(crate) exit: Option<i64>,
