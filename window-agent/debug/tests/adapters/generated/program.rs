@@ -137,8 +137,10 @@ impl Tongue {
         }
     }
 
-    fn function(self, name: &str) -> String {
+    /// One that recovers gives back what it has made of `c` by then.
+    fn function(self, name: &str, recovers: bool) -> String {
         match self {
+            Self::Go if recovers => format!("func {name}(a int, b int, c int) (d int) {{"),
             Self::C => format!("static long {name}(long a, long b, long c) {{"),
             Self::Go => format!("func {name}(a int, b int, c int) int {{"),
             Self::JavaScript => format!("function {name}(a, b, c) {{"),
@@ -236,20 +238,25 @@ impl Writer {
     }
 
     fn function(&mut self, name: &str, choices: &mut Choices) {
-        self.line(0, &self.tongue.function(name));
+        let recovers = self.tongue == Tongue::Go && name != "run" && choices.pick(3) == 2;
+        self.line(0, &self.tongue.function(name, recovers));
+        if recovers {
+            self.line(1, "defer func() { if recover() != nil { d = c } }()");
+        }
+        let place = Place { depth: 0, in_loop: false, in_try: recovers };
         if name == "run" {
             // Each is called, whatever stands below.
             for nth in 0..self.n_functions {
                 self.say(1, &format!("b = f{nth}(b, c, a)"));
             }
-            self.block(choices, Place { depth: 0, in_loop: false, in_try: false });
+            self.block(choices, place);
         } else if choices.pick(4) == 3 {
             self.head(1, &self.tongue.head_of_if("a <= 0"));
             self.say(2, "return b");
             self.line(1, "}");
             self.say(1, &format!("c = {name}(a - 40, b, c)"));
         } else {
-            self.block(choices, Place { depth: 0, in_loop: false, in_try: false });
+            self.block(choices, place);
         }
         self.say(1, "return (a + b + c) % 97");
         self.line(0, "}");
@@ -286,7 +293,11 @@ impl Writer {
             4 if nests => self.counted(choices, place),
             5 | 6 if calls => self.call(choices, indent, target),
             7 if nests && self.tongue == Tongue::JavaScript => self.trial(choices, place),
-            8 if place.in_try => self.guarded(choices, indent, "throw new Error(\"no\")"),
+            8 if place.in_try => {
+                let throw =
+                    if self.tongue == Tongue::Go { "panic(\"no\")" } else { "throw new Error(\"no\")" };
+                self.guarded(choices, indent, throw);
+            }
             9 => self.guarded(choices, indent, &format!("return {target}")),
             10 if place.in_loop => {
                 let word = choices.one_of(&["continue", "break"]);
