@@ -99,6 +99,8 @@ settings! {
     hold_calls_ms: u64 = 10_000;
     /// Toolsets offered to a client that does not ask for others.
     toolsets: Vec<String> = ["debug", "code", "windows"].map(str::to_owned).to_vec();
+    /// Offer tools that debug. Off, they are in no list, and a call of one is refused unless it ends a session.
+    debug_enabled: bool = true;
     /// Hide the values of variables whose names look like those of secrets.
     redact: bool = false;
     /// Let tools change what git, editors and package managers keep for themselves: `.git`, launch.json, `node_modules`.

@@ -164,6 +164,35 @@ fn secrets_are_hidden_once_the_setting_is_on() {
 }
 
 #[test]
+fn debugging_can_be_turned_off() {
+    let (world, mut client) = shop("debug,quick,lcp,code");
+    debug(&mut client, json!({"file": "main.py", "line": 8}), "set_breakpoint");
+    launch(&mut client, json!({"program": "main.py"}));
+    world.baton_ok(&["settings", "debug_enabled", "false"]);
+    let listed = client.list();
+    assert!(listed.contains(&"lcp_get_outline".to_owned()), "{listed:?}");
+    let debugs = ["debug", "lcp_debug_step", "lcp_add_breakpoint", "debug_getStatus"];
+    assert!(listed.iter().all(|name| !debugs.contains(&name.as_str())), "{listed:?}");
+    for (tool, arguments) in [
+        ("debug", json!({"action": "launch", "program": "main.py"})),
+        ("debug", json!({"action": "stack_trace"})),
+        ("lcp_debug_launch", json!({"program": "main.py", "args": []})),
+        ("debug_getStatus", json!({})),
+    ] {
+        let refused = client.try_call(tool, arguments).expect("an answer");
+        let told = content_of(&refused);
+        assert!(refused["isError"] == true && told["code"] == "debug_disabled", "{tool}: {refused:#}");
+        assert!(told["hint"].as_str().is_some_and(|hint| hint.contains("debug_enabled true")), "{told}");
+    }
+    // What was started can be ended, and code can be read.
+    debug(&mut client, json!({}), "terminate");
+    done(&mut client, "lcp_get_outline", json!({"file_path": "main.py"}));
+    world.baton_ok(&["settings", "debug_enabled", "true"]);
+    debug(&mut client, json!({}), "sessions");
+    client.close();
+}
+
+#[test]
 fn a_flood_comes_in_pages_through_the_url() {
     const N_LINES: usize = 100_000;
     let (world, mut client) = shop("debug");
@@ -201,8 +230,9 @@ fn a_flood_comes_in_pages_through_the_url() {
     assert!(lines.len() > 10_000 && lines.len() < N_LINES, "{}", lines.len());
     assert!(lines.windows(2).all(|pair| pair[0] < pair[1]), "in order, and each once");
     assert!(is_cut, "what fell out is told");
-    let (text, _) = debug(&mut client, json!({}), "continue");
+    let (text, ended) = debug(&mut client, json!({}), "continue");
     assert!(text.contains("done"), "{text}");
+    assert_eq!(ended["snapshot"]["outputTruncated"], true, "{ended}");
     client.close();
 }
 

@@ -12,7 +12,7 @@ const MIN_PORT = 1024;
 const MAX_PORT = 65_535;
 
 /** What the coordinator keeps; the port is different, and auto-start is this window's own. */
-const SHARED = ['followFocus', 'aiHandover', 'routing', 'toolsets', 'redact'];
+const SHARED = ['followFocus', 'aiHandover', 'routing', 'toolsets', 'debugEnabled', 'redact'];
 /** Key of the port setting that was carried out last: `baton port` may have moved Baton since, and that is to stay. */
 const PORT_KEY = 'port';
 

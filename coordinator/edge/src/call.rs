@@ -29,7 +29,7 @@ use super::endpoint::Endpoint;
 use super::exchange::Call;
 use super::forward::{self, Attempt};
 use super::heard;
-use super::route::{self, Decision, Pin, Target, Wish};
+use super::route::{self, Decision, Deed, Pin, Target, Wish};
 use super::seen::{CANCELLED, Seen};
 use super::windows_tools;
 use super::{Edge, Unrun};
@@ -82,21 +82,9 @@ pub(crate) async fn answer(
         Err(error) => return invalid(&error),
     };
     let ear = Ear::of(endpoint, caller, headers);
-    let client = windows_tools::Client { name: &caller.client, pin: &endpoint.pin };
-    if let Some(result) = windows_tools::call(edge, name, params.arguments, &client).await {
-        let windows_tools::Said { content, live } = match result {
-            Ok(said) => said,
-            Err(failure) => {
-                seen.fail(&failure);
-                return respond::tool_failure(caller.era, request.id, &failure);
-            }
-        };
-        seen.end_with_own(&content);
-        let content = message::tool_content(caller.era, &content, false);
-        let mut response = respond::rpc_result(request.id, &content);
-        if let (Pin::Live, Some(live)) = (&endpoint.pin, live) {
-            ear.note(edge, live, &mut response);
-        }
+    let asked = (name, params.arguments);
+    if let Some(response) = answer_about_windows(edge, endpoint, (caller, request), asked, &ear, &seen).await
+    {
         return response;
     }
     let wish = Wish {
@@ -105,6 +93,10 @@ pub(crate) async fn answer(
         pin: &endpoint.pin,
         deed: edge.0.catalogue.deed(name, arguments.action.as_deref()),
     };
+    if let Some(failure) = debug_disabled(edge, name, wish.deed) {
+        seen.fail(&failure);
+        return respond::tool_failure(caller.era, request.id, &failure);
+    }
     // A newer window may have tools that this build has not heard of, but nothing is worth waiting for then.
     if !is_known && matches!(route::route(&edge.roster(), wish), Decision::Hold(_)) {
         return invalid(&unknown_tool(edge, name));
@@ -124,6 +116,33 @@ pub(crate) async fn answer(
     let call = Arc::new(Call { body, headers, id: request.id.to_owned(), era: caller.era, running, seen });
     await_window(edge, wish).await;
     send(edge, &call, wish, &ear).await
+}
+
+/// The answer of a tool of the coordinator's own, which no window has.
+async fn answer_about_windows(
+    edge: &Edge,
+    endpoint: &Endpoint,
+    (caller, request): (&Caller, &Request<'_>),
+    (name, arguments): (&str, Option<&RawValue>),
+    ear: &Ear,
+    seen: &Seen,
+) -> Option<Response<Body>> {
+    let client = windows_tools::Client { name: &caller.client, pin: &endpoint.pin };
+    let windows_tools::Said { content, live } =
+        match windows_tools::call(edge, name, arguments, &client).await? {
+            Ok(said) => said,
+            Err(failure) => {
+                seen.fail(&failure);
+                return Some(respond::tool_failure(caller.era, request.id, &failure));
+            }
+        };
+    seen.end_with_own(&content);
+    let content = message::tool_content(caller.era, &content, false);
+    let mut response = respond::rpc_result(request.id, &content);
+    if let (Pin::Live, Some(live)) = (&endpoint.pin, live) {
+        ear.note(edge, live, &mut response);
+    }
+    Some(response)
 }
 
 /// The call begins for whoever watches, with its arguments if the user lets them be shown.
@@ -387,6 +406,17 @@ fn unknown_tool(edge: &Edge, name: &str) -> RpcError {
         format!("did you mean {}?", similar.join(" or "))
     };
     RpcError::new(code::INVALID_PARAMS, format!("unknown tool {shortened:?}; {hint}"))
+}
+
+/// Why a call that debugs is not run, when the user wants none. What a client started before it can still end.
+fn debug_disabled(edge: &Edge, name: &str, deed: Deed) -> Option<ToolFailure> {
+    let is_wanted = edge.0.roster.borrow().settings.debug_enabled || deed == Deed::Ends;
+    (!is_wanted && edge.0.catalogue.debugs(name)).then(|| ToolFailure {
+        code: "debug_disabled",
+        message: "The call was not run: debugging is turned off by the setting debug_enabled.".to_owned(),
+        hint: "Ask the user to turn it on: `baton settings debug_enabled true`.".to_owned(),
+        candidates: Vec::new(),
+    })
 }
 
 fn unreachable_window(name: &str, why: &str) -> ToolFailure {

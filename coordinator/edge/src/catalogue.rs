@@ -27,6 +27,9 @@ struct Entry {
     readers: Vec<String>,
 }
 
+/// The toolsets that debug.
+const DEBUGGING: [&str; 4] = ["debug", "debugger", "quick", "lcp"];
+
 /// Tools, and actions of `debug`, that end a debug session.
 const ENDS: [&str; 4] = ["stop_debugging", "debug_stop", "lcp_debug_stop", "terminate"];
 
@@ -90,10 +93,11 @@ impl Catalogue {
         Ok(Self(entries.collect::<serde_json::Result<_>>()?))
     }
 
-    /// The tools of some toolsets, each once, in the catalogue's order.
+    /// The tools of some toolsets, each once, in the catalogue's order; those that debug only if `debug_enabled`.
     pub(crate) fn tools<'a>(
         &'a self,
         toolsets: &[impl AsRef<str>],
+        debug_enabled: bool,
     ) -> Result<Vec<&'a RawValue>, UnknownToolset> {
         let wanted: BTreeSet<&str> = toolsets.iter().map(AsRef::as_ref).collect();
         if let Some(name) = wanted.iter().find(|name| !self.has_toolset(name)) {
@@ -102,10 +106,11 @@ impl Catalogue {
             return Err(UnknownToolset { name: (*name).to_owned(), known });
         }
         let mut names = BTreeSet::new();
-        let offered = self
-            .0
-            .iter()
-            .filter(|entry| wanted.contains(entry.toolset.as_str()) && names.insert(entry.name.as_str()));
+        let is_offered = |entry: &&Entry| {
+            let toolset = entry.toolset.as_str();
+            wanted.contains(toolset) && (debug_enabled || !DEBUGGING.contains(&toolset))
+        };
+        let offered = self.0.iter().filter(is_offered).filter(|entry| names.insert(entry.name.as_str()));
         Ok(offered.map(|entry| &*entry.tool).collect())
     }
 
@@ -117,6 +122,12 @@ impl Catalogue {
     /// True for a tool of any toolset.
     pub(crate) fn has_tool(&self, name: &str) -> bool {
         self.0.iter().any(|entry| entry.name == name)
+    }
+
+    /// True for a tool that debugs, in all toolsets that have it.
+    pub(crate) fn debugs(&self, name: &str) -> bool {
+        let mut entries = self.0.iter().filter(|entry| entry.name == name).peekable();
+        entries.peek().is_some() && entries.all(|entry| DEBUGGING.contains(&entry.toolset.as_str()))
     }
 
     /// What a call does; one that is not known may do anything.
@@ -193,7 +204,7 @@ mod tests {
         const MAX_TOKENS: usize = 3_000;
         let catalogue = Catalogue::built_in();
         let default = baton_proto::control::Settings::default().toolsets;
-        let list = serde_json::to_string(&catalogue.tools(&default).unwrap()).unwrap();
+        let list = serde_json::to_string(&catalogue.tools(&default, true).unwrap()).unwrap();
         let n_tokens = tiktoken_rs::cl100k_base_singleton().encode_ordinary(&list).len();
         assert!(n_tokens <= MAX_TOKENS, "{n_tokens} tokens");
     }
@@ -203,7 +214,7 @@ mod tests {
         let agent = r#"[{"toolset":"debugger","tool":{"name":"add_breakpoint"}},{"toolset":"quick","tool":{"name":"run"}}]"#;
         let catalogue = Catalogue::parse(agent).unwrap();
         let names = |toolsets: &[&str]| {
-            catalogue.tools(toolsets).map(|tools| {
+            catalogue.tools(toolsets, true).map(|tools| {
                 let name = |tool: &&RawValue| {
                     serde_json::from_str::<serde_json::Value>(tool.get()).unwrap()["name"]
                         .as_str()
@@ -219,5 +230,26 @@ mod tests {
         let unknown = names(&["debugger", "nope"]).unwrap_err();
         assert_eq!(unknown.to_string(), "unknown toolset \"nope\" (debugger, quick, windows)");
         assert_eq!(catalogue.similar("remove-breakpoint"), ["add_breakpoint"]);
+    }
+
+    #[test]
+    fn without_debugging_the_code_tools_are_left() {
+        let catalogue = Catalogue::built_in();
+        let all: Vec<&str> = NAMES.to_vec();
+        let name = |tool: &RawValue| {
+            let tool: serde_json::Value = serde_json::from_str(tool.get()).unwrap();
+            tool["name"].as_str().unwrap().to_owned()
+        };
+        let (with, without) = (catalogue.tools(&all, true).unwrap(), catalogue.tools(&all, false).unwrap());
+        let left: BTreeSet<String> = without.into_iter().map(name).collect();
+        for tool in with.into_iter().map(name) {
+            assert_eq!(left.contains(&tool), !catalogue.debugs(&tool), "{tool}");
+        }
+        for (tool, debugs) in
+            [("debug", true), ("debug_start", true), ("lcp_debug_step", true), ("lcp_get_outline", false)]
+        {
+            assert_eq!(catalogue.debugs(tool), debugs, "{tool}");
+        }
+        assert!(!catalogue.debugs("list_windows") && !catalogue.debugs("a tool to come"));
     }
 }

@@ -362,7 +362,7 @@ fn seal_key(secret: &Secret) -> [u8; KEY_LEN] {
 /// clients of handovers.
 async fn follow(edge: Weak<Shared>, mut roster: watch::Receiver<Arc<Roster>>) {
     let mut live: Option<WindowId> = None;
-    let mut toolsets: Option<Vec<String>> = None;
+    let mut offer: Option<(Vec<String>, bool)> = None;
     loop {
         let current = roster.borrow_and_update().clone();
         let Some(shared) = edge.upgrade() else { return };
@@ -375,12 +375,13 @@ async fn follow(edge: Weak<Shared>, mut roster: watch::Receiver<Arc<Roster>>) {
         shared.streams.end_earlier(current.client_epoch);
         let now_live = current.live_window().map(|(window, _)| window.id.clone());
         let is_handover = now_live.is_some() && now_live != live;
-        let is_new_offer = toolsets.as_ref().is_some_and(|before| *before != current.settings.toolsets);
+        let now_offered = (current.settings.toolsets.clone(), current.settings.debug_enabled);
+        let is_new_offer = offer.as_ref().is_some_and(|before| *before != now_offered);
         if is_handover || is_new_offer {
             shared.streams.announce();
         }
         live = now_live.or(live);
-        toolsets = Some(current.settings.toolsets.clone());
+        offer = Some(now_offered);
         drop(shared);
         if !is_changed(&edge, &mut roster).await {
             return;

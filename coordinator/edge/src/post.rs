@@ -341,7 +341,7 @@ fn tools(edge: &Edge, endpoint: &Endpoint, era: Era, request: &Request<'_>) -> R
     }
     let settings = edge.0.roster.borrow().settings.clone();
     let toolsets = endpoint.toolsets.as_ref().unwrap_or(&settings.toolsets);
-    let tools = edge.0.catalogue.tools(toolsets);
+    let tools = edge.0.catalogue.tools(toolsets, settings.debug_enabled);
     let tools = tools.map_err(|error| RpcError::new(code::INVALID_PARAMS, error.to_string()))?;
     let mut result = json!({ "tools": tools });
     if era == Era::Stateless {

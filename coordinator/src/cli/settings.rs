@@ -37,8 +37,8 @@ pub(crate) struct TokenOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct SettingsOptions {
-    /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, redact, allow_protected,
-    /// session_idle_s, session_memory_mb, session_processes, server_memory_mb, adapter_timeout_s, expression_timeout_s,
+    /// Name of the setting: follow_focus, ai_handover, routing, hold_calls_ms, toolsets, debug_enabled, redact,
+    /// allow_protected, session_idle_s, session_memory_mb, session_processes, server_memory_mb, adapter_timeout_s, expression_timeout_s,
     /// server_timeout_s, server_idle_s, programs, show_arguments, log, log_format, log_mb, error_dsn, or otlp_endpoint
     key: Option<String>,
     /// Print the path of the file that holds the settings

@@ -27,6 +27,8 @@ pub struct Adapter {
     pub(crate) root_markers: Vec<String>,
     /// Programs that run its sources, as a script's first line or a process names them.
     pub(crate) interpreters: Vec<String>,
+    /// Other programs that listen for it, for attaching by port.
+    pub(crate) servers: Vec<String>,
     /// It debugs compiled programs.
     pub(crate) executables: bool,
     /// What of it cannot be said as data.

@@ -10,6 +10,7 @@
 //! | `general`, `gdb`, `go`, `java`, `js_debug`, `debugpy` | a configuration becomes a plan |
 //! | `input` | what a start gives the program to read, and which adapters can |
 //! | `configuration` | what every configuration is checked for |
+//! | `typescript` | whether the program's node runs it uncompiled |
 //! | `node` | a running program is made ready to be attached to |
 
 use std::io::ErrorKind;
@@ -47,6 +48,7 @@ pub(crate) mod rust;
 pub mod select;
 pub mod shelf;
 pub mod table;
+mod typescript;
 pub mod wish;
 
 /// How the types of js-debug's own sessions begin: the first child of one is the program itself.
@@ -64,6 +66,9 @@ pub(crate) fn plan(start: &Start, options: &DebuggerOptions) -> Result<Plan, Deb
     let table = Table::load(&options.shelf)?;
     let adapter = select::by_type(table, &start.configuration, options)?;
     let start = &*input::prepare(start, adapter, table, options)?;
+    if adapter.dialect == Dialect::JsDebug {
+        typescript::refuse_uncompiled(start, options)?;
+    }
     match adapter.dialect {
         Dialect::Debugpy => debugpy::plan(adapter, start, options),
         _ => general::plan(adapter, start, options),
@@ -175,6 +180,9 @@ fn plan_editor(start: &Start, options: &DebuggerOptions) -> Result<Plan, DebugEr
     let kind = if given.attaches() { StartKind::Attach } else { StartKind::Launch };
     let adapter = editor_of(&given.kind, options);
     expect_debug_server(&given)?;
+    if adapter.known_in_editor == Some(Dialect::JsDebug) {
+        typescript::refuse_uncompiled(start, options)?;
+    }
     if kind == StartKind::Attach && adapter.known_in_editor == Some(Dialect::Debugpy) {
         expect_listener(&given)?;
     }

@@ -320,6 +320,8 @@ pub(crate) struct Engine {
     prefix: String,
     editor: Option<Editor>,
     max_sessions: usize,
+    /// The window's.
+    folders: Vec<PathBuf>,
     /// Ends what we started when we are killed; there from the first session on.
     sentinel: Option<Sentinel>,
     breakpoints: Breakpoints,
@@ -368,6 +370,7 @@ impl Engine {
             prefix,
             editor: options.editor.clone(),
             max_sessions: options.max_sessions.unwrap_or(DEFAULT_MAX_SESSIONS),
+            folders: options.folders.clone(),
             sentinel: None,
             breakpoints,
             kept,

@@ -7,10 +7,10 @@ use crate::breakpoints::SessionKey;
 use crate::dap::body;
 use crate::handles::{Handles, Owner};
 use crate::ids::Base;
-use crate::session::capture::Captured;
+use crate::session::capture::{Captured, Fetched};
 use crate::types::{
-    Evaluated, Frame, MAX_TOP_VALUE_LEN, MAX_TOP_VARIABLES, OutputTail, Scope, ScopeVariables, SessionId,
-    Source, StopEvent, Variable,
+    Evaluated, Frame, MAX_TOP_VALUE_LEN, MAX_TOP_VARIABLES, OutputTail, OwnFrame, Scope, ScopeVariables,
+    SessionId, Source, StopEvent, Variable,
 };
 use crate::values;
 
@@ -71,7 +71,11 @@ pub(crate) fn stop_event(
         line: top.map(|top| top.line_number),
         column: top.map(|top| top.column_number),
         total_frames: captured.stack.total_frames,
-        top_frame_variables: scope_variables(captured, owner, ids),
+        top_frame_variables: scope_variables(&captured.scopes, owner, ids),
+        own: captured.own.as_ref().and_then(|(place, scopes)| {
+            let frame_id = call_stack.get(*place)?.frame_id;
+            Some(OwnFrame { frame_id, variables: scope_variables(scopes, owner, ids) })
+        }),
         hit_breakpoint_ids: captured.hit.clone().filter(|hit| !hit.is_empty()),
         output: OutputTail::default(),
         call_stack,
@@ -90,9 +94,8 @@ fn exception_text(captured: &Captured) -> Option<String> {
 }
 
 /// Those of all scopes that were fetched, the innermost first.
-fn scope_variables(captured: &Captured, owner: Owner, ids: &mut Ids) -> Option<ScopeVariables> {
-    let fetched = captured
-        .scopes
+fn scope_variables(scopes: &Fetched, owner: Owner, ids: &mut Ids) -> Option<ScopeVariables> {
+    let fetched = scopes
         .iter()
         .filter_map(|(scope, variables)| Some((scope.name.as_deref()?, &variables.as_ref()?.variables)));
     let (names, bodies): (Vec<&str>, Vec<_>) = fetched.unzip();
@@ -134,7 +137,8 @@ pub(crate) fn running_frame(body: &body::StackFrame) -> Frame {
         function_name: without_hash(&body.name).to_owned(),
         file_path: body.source.path.clone().unwrap_or_default(),
         line_number: body.line,
-        column_number: body.column,
+        // Columns count from 1; some adapters tell 0, or none, of a frame whose column they do not know.
+        column_number: body.column.max(1),
         instruction_pointer: text(&body.instruction_pointer_reference),
     }
 }
@@ -272,6 +276,14 @@ mod tests {
     fn a_cut_is_made_between_characters_and_says_so() {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("aéb", 2), "a... (3 bytes more)");
+    }
+
+    #[test]
+    fn a_column_that_is_not_told_is_the_first() {
+        let frame = |body: serde_json::Value| running_frame(&body::read(&body)).column_number;
+        assert_eq!(frame(serde_json::json!({"name": "main", "line": 3})), 1);
+        assert_eq!(frame(serde_json::json!({"name": "main", "line": 3, "column": 0})), 1);
+        assert_eq!(frame(serde_json::json!({"name": "main", "line": 3, "column": 9})), 9);
     }
 
     #[test]

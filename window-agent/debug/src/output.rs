@@ -197,6 +197,11 @@ impl OutputLog {
         0
     }
 
+    /// Whether some of it is kept no longer.
+    pub(crate) fn is_truncated(&self) -> bool {
+        self.pieces.front().map_or(self.end, |piece| piece.start) > 0
+    }
+
     /// The last `max_len` bytes that say something.
     pub(crate) fn last_words(&self, max_len: usize) -> String {
         last_words(&self.text_from(0), max_len)

@@ -204,6 +204,8 @@ pub(crate) struct Session {
     /// A `continued` for a resume of ours has not come yet; it may come after the next stop and is void then.
     owes_continued: bool,
     captures: Vec<Capture>,
+    /// Where the program's own files are.
+    folders: Vec<PathBuf>,
     last_capture: u64,
     traceback: Traceback,
     last_thread: i64,
@@ -227,8 +229,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A session that has not begun, with the breakpoints there are.
-    pub(crate) fn new(plan: &SessionPlan, link: Link, wanted: WantedAll) -> Self {
+    /// A session that has not begun, with the breakpoints there are, in a window of these folders.
+    pub(crate) fn new(plan: &SessionPlan, link: Link, wanted: WantedAll, folders: Vec<PathBuf>) -> Self {
         Self {
             adapter: plan.adapter,
             kind: plan.kind,
@@ -258,6 +260,7 @@ impl Session {
             pid: None,
             owes_continued: false,
             captures: Vec::new(),
+            folders,
             last_capture: 0,
             traceback: Traceback::default(),
             last_thread: 1,

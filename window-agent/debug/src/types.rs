@@ -254,10 +254,29 @@ pub struct StopEvent {
     pub total_frames: Option<i64>,
     /// Variables of the first scope of the top frame.
     pub top_frame_variables: Option<ScopeVariables>,
+    /// The frame of the program's own that called the library in which an exception, a signal or a pause stopped it.
+    pub own: Option<OwnFrame>,
     /// Ours; `None` when no breakpoint was hit.
     pub hit_breakpoint_ids: Option<Vec<i64>>,
     /// What was printed since the last answer.
     pub output: OutputTail,
+}
+
+impl StopEvent {
+    /// The frame that is meant where none is named: what the program itself was doing.
+    pub fn meant_frame(&self) -> Option<i64> {
+        let own = self.own.as_ref().map(|own| own.frame_id);
+        own.or(self.call_stack.first().map(|top| top.frame_id))
+    }
+}
+
+/// A frame of the program's own files, which is not where it stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnFrame {
+    /// It is in the call stack.
+    pub frame_id: i64,
+    /// Its variables.
+    pub variables: Option<ScopeVariables>,
 }
 
 /// A file.

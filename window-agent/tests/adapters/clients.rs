@@ -125,8 +125,17 @@ async fn clearing_all_breakpoints_takes_ones_own() {
     // One on a function has an ID too.
     let one = agent.call_as("bob", "remove_breakpoint", json!({"breakpoint_id": on_function})).await;
     assert_eq!(one["structuredContent"]["removed"], json!([on_function]), "{one}");
-    let cleared = agent.call_as("ann", "remove_breakpoint", clear).await["structuredContent"].clone();
+    let cleared = agent.call_as("ann", "remove_breakpoint", clear.clone()).await["structuredContent"].clone();
     assert_eq!(cleared["message"], "Removed all breakpoints (1).");
+    // Of many, some are named.
+    for line in 1..=6 {
+        agent.call_as("ann", "set_breakpoint", json!({"file_path": "ann.py", "line_number": line})).await;
+        let function = json!({"action": "set_breakpoint", "function": format!("work_{line}")});
+        agent.call_as("ann", "debug", function).await;
+    }
+    let cleared = agent.call_as("bob", "remove_breakpoint", clear).await["structuredContent"].clone();
+    let message = cleared["message"].as_str().unwrap();
+    assert!(message.ends_with("on function work_4), and 2 more. Remove one by its ID."), "{message}");
 }
 
 /// A program in each of two languages that comes to each line of a function again and again.

@@ -30,7 +30,7 @@ use baton_agent_base::object::{Object, object};
 use baton_agent_debug::Wait;
 use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::Status;
-use baton_agent_debug::types::{Phase, SessionId};
+use baton_agent_debug::types::{Phase, SessionId, StopEvent};
 
 /// Runs the action of a call on arguments that the schema allows.
 pub async fn call(window: &Window, arguments: Object, caller: Caller) -> Answer {
@@ -164,15 +164,14 @@ impl Call<'_> {
         fault::told(error, &self.window.debugger.sessions())
     }
 
-    /// The frame the call names, or the one in which the program stopped.
+    /// The frame the call names, or the one that is meant by a stop.
     async fn frame_id(&self) -> Result<i64, Fault> {
         if let Some(frame_id) = self.arguments.frame_id {
             return Ok(frame_id);
         }
         let status = self.status().await?;
-        let top = status.last_stop.as_deref().and_then(|stop| stop.call_stack.first());
-        if let Some(top) = top {
-            return Ok(top.frame_id);
+        if let Some(frame_id) = status.last_stop.as_deref().and_then(StopEvent::meant_frame) {
+            return Ok(frame_id);
         }
         if status.phase == Phase::Running {
             return Err(self.fault(DebugError::NotStopped { thread_id: status.thread_id }));

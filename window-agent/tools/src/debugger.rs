@@ -152,7 +152,7 @@ async fn remove_breakpoint(window: &Window, arguments: Object, caller: &Caller) 
         (true, n_removed) if others.is_empty() => format!("Removed all breakpoints ({n_removed})."),
         (true, n_removed) => format!(
             "Removed all breakpoints of this client ({n_removed}). Left alone: {}. Remove one by its ID.",
-            others.join(", ")
+            some(&others)
         ),
         (false, 1) => format!("Removed the breakpoint with ID {}.", ids.join(", ")),
         (false, _) => format!("Removed the breakpoints with IDs {}.", ids.join(", ")),
@@ -161,6 +161,16 @@ async fn remove_breakpoint(window: &Window, arguments: Object, caller: &Caller) 
     answer.insert("message".to_owned(), message.into());
     answer.insert("removed".to_owned(), json!(removed));
     Ok(answer)
+}
+
+/// Some of these; a model pays for each.
+fn some(all: &[String]) -> String {
+    const MAX_TOLD: usize = 10;
+    let told = all.iter().take(MAX_TOLD).cloned().collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(MAX_TOLD) {
+        0 => told,
+        n_more => format!("{told}, and {n_more} more"),
+    }
 }
 
 /// What a client that removes its own leaves there.

@@ -23,7 +23,7 @@ use baton_agent_debug::adapters::wish::{Launch, Wish};
 use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::{Paused, ResumeWish};
 use baton_agent_debug::types::{
-    Breakpoint, Evaluate, Phase, RemoveBreakpoint, SessionId, SetBreakpoint, Start, Waited,
+    Breakpoint, Evaluate, Phase, RemoveBreakpoint, SessionId, SetBreakpoint, Start, StopEvent, Waited,
 };
 
 /// A program that does not stop by then is paused.
@@ -157,11 +157,10 @@ impl Call<'_> {
         let session = self.session(&arguments.session_id)?;
         let status = debugger.status(Some(&session)).await.map_err(results::fault)?;
         let stop = status.last_stop.as_deref().filter(|_| status.phase == Phase::Stopped);
-        let Some(top) = stop.and_then(|stop| stop.call_stack.first()) else {
+        let Some(frame_id) = stop.and_then(StopEvent::meant_frame) else {
             return Err(results::not_stopped(status.phase));
         };
-        let wish =
-            Evaluate { expression: arguments.expression.clone(), frame_id: top.frame_id, context: None };
+        let wish = Evaluate { expression: arguments.expression.clone(), frame_id, context: None };
         let asked = tokio::time::timeout(STEP, debugger.evaluate(wish)).await;
         let evaluated = asked.map_err(|_| results::request_timed_out())?.map_err(results::fault)?;
         let value = if self.window.redacts() {

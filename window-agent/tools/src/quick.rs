@@ -253,13 +253,13 @@ impl Call<'_> {
         Ok(Told::Object(results::evaluated(&result, evaluated.type_name)))
     }
 
-    /// The frame that is named, or the one in which the program stopped.
+    /// The frame that is named, or the one that is meant by a stop.
     async fn frame_id(&self, given: Option<i64>) -> Result<i64, Fault> {
         if let Some(given) = given {
             return Ok(given);
         }
         let status = self.window.debugger.status(self.session()).await.map_err(results::fault)?;
-        top_frame(&status).ok_or_else(results::not_paused)
+        meant_frame(&status).ok_or_else(results::not_paused)
     }
 
     /// The client's own session, where there are others.
@@ -276,7 +276,7 @@ impl Call<'_> {
     }
 }
 
-fn top_frame(status: &Status) -> Option<i64> {
+fn meant_frame(status: &Status) -> Option<i64> {
     let stop = status.last_stop.as_deref().filter(|_| status.phase == Phase::Stopped)?;
-    Some(stop.call_stack.first()?.frame_id)
+    stop.meant_frame()
 }

@@ -20,7 +20,8 @@ pub(super) fn variables(variables: &mut [Variable]) {
 
 /// Hides the secrets in what is told with a stop.
 pub(super) fn stop(stop: &mut StopEvent) {
-    if let Some(scope) = &mut stop.top_frame_variables {
+    let own = stop.own.as_mut().map(|own| &mut own.variables);
+    for scope in [Some(&mut stop.top_frame_variables), own].into_iter().flatten().flatten() {
         variables(&mut scope.variables);
     }
 }

@@ -5,6 +5,7 @@
 //! Of several the first in the table that is installed is taken.
 
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -286,7 +287,26 @@ fn for_process(table: &'static Table, attach: &Attach) -> Result<Vec<&'static Ad
     if let Some(port) = attach.port {
         let mut can: Vec<&Adapter> = all().filter(|adapter| adapter.attach_by_port.is_some()).collect();
         can.sort_by_key(|adapter| !adapter.usual_ports.contains(&port));
+        // A stable sort: who listens says more than the number.
+        if let Some(name) = listener(attach.host.as_deref(), port) {
+            can.sort_by_key(|adapter| !serves(adapter, &name));
+        }
         return Ok(can);
     }
     Err(DebugError::BadConfiguration { message: "attach requires pid or port".to_owned() })
+}
+
+/// The program that listens on a port of this machine, as far as the system tells. Nobody connects to it: some take
+/// one connection, and a stranger's would be the end of them.
+fn listener(host: Option<&str>, port: u16) -> Option<String> {
+    let address = host.filter(|host| *host != "localhost").unwrap_or("127.0.0.1").parse::<IpAddr>();
+    address.ok().filter(IpAddr::is_loopback)?;
+    let process = listeners::get_process_by_port(port, listeners::Protocol::TCP).ok()?;
+    // Threads have names of their own, which go before the program's in the other field.
+    Path::new(&process.path).file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+/// Whether a program that is called so listens for this adapter.
+fn serves(adapter: &Adapter, program: &str) -> bool {
+    runs_in(adapter, program) || adapter.servers.iter().any(|known| known == program)
 }

@@ -109,7 +109,7 @@ impl Engine {
             self.breakpoints.wanted_by(root, client, |path| plan.session.adapter.serves_source(path))
         };
         let link = plan.host.link();
-        let core = Session::new(&plan.session, link, wanted);
+        let core = Session::new(&plan.session, link, wanted, self.folders.clone());
         let mark = (link == Link::Spawned).then(|| format!("{}-{key}-{}", self.prefix, std::process::id()));
         if mark.is_some() && self.sentinel.is_none() {
             let sentinel = Sentinel::spawn(&format!("{}-", self.prefix));
@@ -546,18 +546,17 @@ impl Engine {
         let live = self.sessions.get(&key)?;
         let given: Configuration = read(&live.plan.session.arguments);
         // Debuggers attach to children, which end with the program all the same.
-        let kind =
-            self.sessions.get(&live.root).map_or(live.plan.session.kind, |root| root.plan.session.kind);
+        let root = self.sessions.get(&live.root).unwrap_or(live);
         let core = &live.core;
         let last_stop = live.stops.get(&core.last_thread()).or(live.stops.values().next());
         Some(Status {
             id: live.id.clone(),
             name: live.name.clone(),
             parent: self.parent_id(live),
-            owner: self.sessions.get(&live.root).and_then(|root| root.owner.clone()),
+            owner: root.owner.clone(),
             phase: core.phase(),
             adapter: live.plan.session.adapter.name.clone(),
-            is_attached: kind == StartKind::Attach,
+            is_attached: root.plan.session.kind == StartKind::Attach,
             is_started: core.is_started(),
             program: given.program.or(given.module),
             cwd: given.cwd,
@@ -570,6 +569,7 @@ impl Engine {
             capabilities: core.capabilities().clone(),
             needs_configuration_done: core.needs_configuration_done(),
             has_terminal: live.has_terminal,
+            output_truncated: root.output.is_truncated(),
             exit_code: core.exit_code(),
             end: None,
             adapter_died: false,

@@ -1,6 +1,8 @@
-//! CORE: what is fetched at a stop before it is told: stack, scopes and variables of the top frame, the exception.
+//! CORE: what is fetched at a stop before it is told: stack, scopes and variables of the top frame, and of the program's
+//! own where it stopped in a library, the exception.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -10,6 +12,7 @@ use crate::breakpoints::triggers::CRASH_ID;
 use crate::dap::body::{self, read};
 use crate::types::MAX_TOP_VARIABLES;
 use crate::values::{MAX_FETCHED, MAX_PARTS, Wordless};
+use baton_agent_base::paths::is_own;
 
 /// Frames told with a stop. Deeper ones are seldom looked at, and a runaway recursion has thousands.
 pub(crate) const MAX_FRAMES: usize = 20;
@@ -23,12 +26,24 @@ pub(crate) enum Step {
     Exception,
     /// The number of the signal, where the stop does not name it.
     Signal,
-    Scopes,
-    /// Of the scope at this place in [`Captured::scopes`].
-    Variables(usize),
+    Scopes(Which),
+    /// Of the scope at this place in the frame's.
+    Variables(Which, usize),
     /// Of the value that is told without words, at the second place in the variables of the scope at the first.
-    Parts(usize, usize),
+    Parts(Which, usize, usize),
 }
+
+/// A frame whose variables are fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The innermost one.
+    Top,
+    /// The innermost one of the program's own files, when that is another.
+    Own,
+}
+
+/// Scopes whose variables are fetched, and those of them that have come.
+pub(crate) type Fetched = Vec<(body::Scope, Option<body::Variables>)>;
 
 /// A stop whose surroundings are being fetched.
 #[derive(Debug)]
@@ -51,8 +66,10 @@ pub(crate) struct Captured {
     pub(crate) stack: body::StackTrace,
     /// Body of `exceptionInfo`.
     pub(crate) exception: body::ExceptionInfo,
-    /// The scopes whose variables are fetched, and those of them that have come.
-    pub(crate) scopes: Vec<(body::Scope, Option<body::Variables>)>,
+    /// Of the top frame.
+    pub(crate) scopes: Fetched,
+    /// The place of the program's own frame in the stack, and its scopes, where the program stopped in a library.
+    pub(crate) own: Option<(usize, Fetched)>,
     /// Ours, of the breakpoints that were hit; `None` when the adapter does not tell.
     pub(crate) hit: Option<Vec<i64>>,
 }
@@ -68,14 +85,25 @@ impl Capture {
         self.captured.thread_id
     }
 
-    /// Takes an answer (null when the request failed); gives the requests that follow from it.
-    pub(crate) fn take(&mut self, step: Step, body: &Value) -> Vec<(&'static str, Value, Step)> {
+    /// Takes an answer (null when the request failed); gives the requests that follow from it. The program's own files
+    /// are in `folders`.
+    pub(crate) fn take(
+        &mut self,
+        step: Step,
+        body: &Value,
+        folders: &[PathBuf],
+    ) -> Vec<(&'static str, Value, Step)> {
         match step {
             Step::Stack => {
                 self.captured.stack = read(body);
-                let frame_id = self.captured.stack.stack_frames.first().and_then(|frame| frame.id);
-                let scopes = |frame_id| ("scopes", json!({"frameId": frame_id}), Step::Scopes);
-                return frame_id.map(scopes).into_iter().collect();
+                self.captured.own = self.own_place(folders).map(|place| (place, Fetched::new()));
+                let places =
+                    [(Which::Top, Some(0)), (Which::Own, self.captured.own.as_ref().map(|own| own.0))];
+                let scopes = |(which, place): (Which, Option<usize>)| {
+                    let frame_id = self.captured.stack.stack_frames.get(place?)?.id?;
+                    Some(("scopes", json!({"frameId": frame_id}), Step::Scopes(which)))
+                };
+                return places.into_iter().filter_map(scopes).collect();
             }
             Step::Exception => self.captured.exception = read(body),
             Step::Signal => {
@@ -83,24 +111,26 @@ impl Capture {
                     self.captured.event.description = Some(name.to_owned());
                 }
             }
-            Step::Scopes => {
+            Step::Scopes(which) => {
                 let scopes = read::<body::Scopes>(body).scopes;
-                self.captured.scopes = nearest(scopes).into_iter().map(|scope| (scope, None)).collect();
+                let Some(fetched) = self.scopes_of(which) else { return Vec::new() };
+                *fetched = nearest(scopes).into_iter().map(|scope| (scope, None)).collect();
                 let variables = |(at, (scope, _)): (usize, &(body::Scope, _))| {
                     let reference = Some(scope.variables_reference).filter(|reference| *reference != 0)?;
-                    Some(("variables", json!({"variablesReference": reference}), Step::Variables(at)))
+                    let step = Step::Variables(which, at);
+                    Some(("variables", json!({"variablesReference": reference}), step))
                 };
-                return self.captured.scopes.iter().enumerate().filter_map(variables).collect();
+                return fetched.iter().enumerate().filter_map(variables).collect();
             }
-            Step::Variables(at) => {
-                if let Some((_, variables)) = self.captured.scopes.get_mut(at) {
+            Step::Variables(which, at) => {
+                if let Some((_, variables)) = self.scopes_of(which).and_then(|scopes| scopes.get_mut(at)) {
                     *variables = (!body.is_null()).then(|| read(body));
-                    return variables.as_ref().map(|body| parts(at, body)).unwrap_or_default();
+                    return variables.as_ref().map(|body| parts(which, at, body)).unwrap_or_default();
                 }
             }
-            Step::Parts(at, variable) => {
-                let variables =
-                    self.captured.scopes.get_mut(at).and_then(|(_, variables)| variables.as_mut());
+            Step::Parts(which, at, variable) => {
+                let scope = self.scopes_of(which).and_then(|scopes| scopes.get_mut(at));
+                let variables = scope.and_then(|(_, variables)| variables.as_mut());
                 let variable = variables.and_then(|body| body.variables.get_mut(variable));
                 if let Some(variable) = variable.filter(|_| !body.is_null())
                     && let Some(wordless) = Wordless::of_variable(variable)
@@ -112,24 +142,31 @@ impl Capture {
         Vec::new()
     }
 
+    fn scopes_of(&mut self, which: Which) -> Option<&mut Fetched> {
+        match which {
+            Which::Top => Some(&mut self.captured.scopes),
+            Which::Own => self.captured.own.as_mut().map(|(_, scopes)| scopes),
+        }
+    }
+
+    /// Where in the stack the program's own files begin, when it came into a library without being led there: what it
+    /// was doing is told then.
+    fn own_place(&self, folders: &[PathBuf]) -> Option<usize> {
+        const UNASKED: [&str; 3] = ["exception", "signal", "pause"];
+        self.captured.event.reason.as_deref().filter(|reason| UNASKED.contains(reason))?;
+        let is_own = |frame: &body::StackFrame| {
+            let path = frame.source.path.as_deref().map(Path::new);
+            path.is_some_and(|path| is_own(path, folders.iter().map(PathBuf::as_path)))
+        };
+        self.captured.stack.stack_frames.iter().position(is_own).filter(|place| *place > 0)
+    }
+
     /// The stop as it is to be told; without what is in each file's scope, the names of which are given.
     pub(crate) fn into_captured(self, ours: &BTreeMap<i64, i64>, adapter: &Adapter) -> Captured {
         let mut captured = self.captured;
-        let all = captured.scopes.iter().filter_map(|(_, variables)| variables.as_ref());
-        let names: BTreeSet<&str> =
-            all.flat_map(|body| &body.variables).map(|variable| variable.name.as_str()).collect();
-        // In a block `this` belongs to its scope, and the others to the file's.
-        let mut of_file = adapter.file_variables.as_slice();
-        if !of_file.iter().all(|name| names.contains(name.as_str())) {
-            of_file = &[];
-        }
-        let is_noise = |variable: &body::Variable| {
-            let written = format!("{} = {}", variable.name, variable.value);
-            let is = |noise: &String| written.starts_with(&noise.replace("{name}", &variable.name));
-            adapter.variable_noise.iter().any(is)
-        };
-        for variables in captured.scopes.iter_mut().filter_map(|(_, variables)| variables.as_mut()) {
-            variables.variables.retain(|variable| !of_file.contains(&variable.name) && !is_noise(variable));
+        leave_noise_out(&mut captured.scopes, adapter);
+        if let Some((_, scopes)) = &mut captured.own {
+            leave_noise_out(scopes, adapter);
         }
         captured.hit = captured.event.hit_breakpoint_ids.as_ref().map(|ids| {
             ids.iter().filter_map(|id| ours.get(id).copied()).filter(|id| *id != CRASH_ID).collect()
@@ -138,14 +175,34 @@ impl Capture {
     }
 }
 
+/// Takes out what tells nothing of the program.
+fn leave_noise_out(scopes: &mut Fetched, adapter: &Adapter) {
+    let all = scopes.iter().filter_map(|(_, variables)| variables.as_ref());
+    let names: BTreeSet<&str> =
+        all.flat_map(|body| &body.variables).map(|variable| variable.name.as_str()).collect();
+    // In a block `this` belongs to its scope, and the others to the file's.
+    let mut of_file = adapter.file_variables.as_slice();
+    if !of_file.iter().all(|name| names.contains(name.as_str())) {
+        of_file = &[];
+    }
+    let is_noise = |variable: &body::Variable| {
+        let written = format!("{} = {}", variable.name, variable.value);
+        let is = |noise: &String| written.starts_with(&noise.replace("{name}", &variable.name));
+        adapter.variable_noise.iter().any(is)
+    };
+    for variables in scopes.iter_mut().filter_map(|(_, variables)| variables.as_mut()) {
+        variables.variables.retain(|variable| !of_file.contains(&variable.name) && !is_noise(variable));
+    }
+}
+
 /// Asks for the parts of the first values that have no words.
-fn parts(at: usize, body: &body::Variables) -> Vec<(&'static str, Value, Step)> {
+fn parts(which: Which, at: usize, body: &body::Variables) -> Vec<(&'static str, Value, Step)> {
     let told = body.variables.iter().take(MAX_TOP_VARIABLES).enumerate();
     let wordless = told.filter(|(_, body)| Wordless::of_variable(body).is_some());
     let ask = |(place, body): (usize, &body::Variable)| {
         let arguments =
             json!({"variablesReference": body.variables_reference, "start": 0, "count": MAX_PARTS + 1});
-        ("variables", arguments, Step::Parts(at, place))
+        ("variables", arguments, Step::Parts(which, at, place))
     };
     wordless.take(MAX_FETCHED).map(ask).collect()
 }
@@ -198,6 +255,29 @@ fn nearest(mut scopes: Vec<body::Scope>) -> Vec<body::Scope> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_programs_own_frame_is_fetched_too_where_an_exception_stopped_it_in_a_library() {
+        let frame = |id: i64, path: &str| json!({"id": id, "name": "f", "source": {"path": path}});
+        let asked = |reason: &str, paths: &[&str]| {
+            let event = body::Stopped { reason: Some(reason.to_owned()), ..body::Stopped::default() };
+            let mut capture = Capture::new(1, 1, event, Instant::now());
+            let frames: Vec<Value> = (1..).zip(paths).map(|(id, path)| frame(id, path)).collect();
+            let stack = json!({"stackFrames": frames});
+            let requests = capture.take(Step::Stack, &stack, &[PathBuf::from("/w")]);
+            requests.iter().map(|(_, arguments, _)| arguments["frameId"].clone()).collect::<Vec<_>>()
+        };
+        let (library, packaged, own) = ("/usr/lib/json.py", "/w/node_modules/a.js", "/w/shop.py");
+        for reason in ["exception", "signal", "pause"] {
+            assert_eq!(asked(reason, &[library, packaged, own, own]), [1, 3], "{reason}");
+            assert_eq!(asked(reason, &[own, library]), [1], "it stopped there itself");
+            assert_eq!(asked(reason, &[library, packaged]), [1], "there is none");
+        }
+        // Who steps into a library, or sets a breakpoint there, wants to be there.
+        for reason in ["step", "breakpoint", "entry"] {
+            assert_eq!(asked(reason, &[library, own]), [1], "{reason}");
+        }
+    }
 
     #[test]
     fn what_tells_nothing_of_the_program_is_left_out() {

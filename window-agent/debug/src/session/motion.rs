@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::capture::{self, Capture, Step};
+use super::capture::{self, Capture, Step, Which};
 use super::plan::SessionPlan;
 use super::{OVERTAKEN_GRACE, Output, Phase, Purpose, Session};
 use crate::breakpoints::triggers::CRASH_ID;
@@ -178,9 +178,9 @@ impl Session {
         if step == Step::Signal {
             self.signal = capture::signal_name(body).filter(|signal| is_fatal(signal)).map(str::to_owned);
         }
-        let requests = capture.take(step, body);
+        let requests = capture.take(step, body, &self.folders);
         for (command, arguments, step) in requests {
-            if step == Step::Scopes
+            if step == Step::Scopes(Which::Top)
                 && let Some(expression) = self.tuning.take()
             {
                 let frame_id = read::<body::Named>(&arguments).frame_id;

@@ -64,7 +64,11 @@ impl Driver {
         let wish = SetBreakpoint { path: PathBuf::from("/a.py"), line: 3, ..SetBreakpoint::default() };
         let wanted = BTreeMap::from([(PathBuf::from("/a.py"), vec![Wanted { id: 7, wish }])]);
         let wanted = WantedAll { lines: wanted, triggers: BTreeMap::new() };
-        Self { session: Session::new(&plan, link, wanted), now: Instant::now(), text: String::new() }
+        Self {
+            session: Session::new(&plan, link, wanted, vec![PathBuf::from("/w")]),
+            now: Instant::now(),
+            text: String::new(),
+        }
     }
 
     fn line(&mut self, line: &str) {

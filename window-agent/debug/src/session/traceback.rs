@@ -4,10 +4,19 @@
 const BEGINNING: &str = "Traceback (most recent call last):";
 /// How a frame begins in it; its source and marks are indented by more.
 const FRAME: &str = "  File \"";
+/// How the rest of a frame is indented.
+const INDENT: &str = "    ";
 
-/// Where in a traceback what was printed last ended.
+/// Where in a traceback what was printed last ended. The interpreter writes a line in several pieces.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traceback {
+    part: Part,
+    /// The line that was printed last has not ended.
+    is_in_line: bool,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Traceback {
+enum Part {
     /// Nowhere in one, or behind the first frame of the program.
     #[default]
     Outside,
@@ -20,21 +29,27 @@ pub(super) enum Traceback {
 impl Traceback {
     /// The text without those frames; `own` is what is in their first lines.
     pub(super) fn without_own(&mut self, text: String, own: &[String]) -> String {
-        if own.is_empty() || (*self == Self::Outside && !text.contains(BEGINNING)) {
+        if own.is_empty() {
             return text;
         }
-        text.split_inclusive('\n').filter(|line| self.is_told(line, own)).collect()
+        if self.part == Part::Outside && !text.contains(BEGINNING) {
+            self.is_in_line = !text.is_empty() && !text.ends_with('\n');
+            return text;
+        }
+        text.split_inclusive('\n').filter(|piece| self.is_told(piece, own)).collect()
     }
 
-    fn is_told(&mut self, line: &str, own: &[String]) -> bool {
-        let is_own = || line.starts_with(FRAME) && own.iter().any(|sign| line.contains(sign.as_str()));
-        *self = match *self {
-            _ if line.starts_with(BEGINNING) => Self::Beginning,
-            Self::Beginning | Self::Own if is_own() => Self::Own,
-            Self::Own if line.starts_with("    ") => Self::Own,
-            _ => Self::Outside,
+    fn is_told(&mut self, piece: &str, own: &[String]) -> bool {
+        let is_rest = std::mem::replace(&mut self.is_in_line, !piece.ends_with('\n'));
+        let is_own = || piece.starts_with(FRAME) && own.iter().any(|sign| piece.contains(sign.as_str()));
+        self.part = match self.part {
+            _ if piece.starts_with(BEGINNING) => Part::Beginning,
+            part if is_rest => part,
+            Part::Beginning | Part::Own if is_own() => Part::Own,
+            Part::Own if piece.starts_with(INDENT) => Part::Own,
+            _ => Part::Outside,
         };
-        *self != Self::Own
+        self.part != Part::Own
     }
 }
 
@@ -72,6 +87,13 @@ ValueError: bad cart
         assert_eq!(whole, expected);
         let lines = TEXT.split_inclusive('\n').map(|line| state.without_own(line.to_owned(), &own));
         assert_eq!(lines.collect::<String>(), expected, "line by line it is the same");
+        // As CPython 3.11 writes a source line: indentation, text, end.
+        let pieces = TEXT.split_inclusive('\n').flat_map(|line| match line.strip_prefix(INDENT) {
+            Some(source) => vec![INDENT, source.trim_end_matches('\n'), "\n"],
+            None => vec![line],
+        });
+        let pieces = pieces.map(|piece| state.without_own(piece.to_owned(), &own));
+        assert_eq!(pieces.collect::<String>(), expected, "nor does it matter where a line is cut");
         assert_eq!(state.without_own(TEXT.to_owned(), &[]), TEXT);
     }
 }

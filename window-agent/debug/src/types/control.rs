@@ -283,6 +283,8 @@ pub struct Status {
     pub needs_configuration_done: bool,
     /// Whether the program has a terminal of ours, or had one: what it reads is written there.
     pub has_terminal: bool,
+    /// Whether more was printed than is kept.
+    pub output_truncated: bool,
     /// Exit code of the program, when told.
     pub exit_code: Option<i64>,
     /// How it ended, in a sentence.
@@ -322,6 +324,7 @@ impl Status {
             capabilities: Map::new(),
             needs_configuration_done: false,
             has_terminal: false,
+            output_truncated: false,
             exit_code: None,
             end: None,
             adapter_died: false,

@@ -141,9 +141,12 @@ async fn js_debug_by_process_id() {
     by_process_id("js-debug").await;
 }
 
-async fn by_port(adapter: &str, program: &Program, running: &mut Running, port: u16) {
+/// No adapter is named: who listens says which it is.
+async fn by_port(kind: &str, program: &Program, running: &mut Running, port: u16) {
     let debugger = debugger(program);
-    let wish = Attach { adapter: Some(adapter.to_owned()), port: Some(port), ..Attach::default() };
+    let wish = Attach { port: Some(port), ..Attach::default() };
+    let start = debugger.configure(&Wish::Attach(wish.clone())).await.unwrap();
+    assert_eq!(start.configuration["type"], kind);
     join(&debugger, program, wish, running).await;
 }
 
@@ -153,7 +156,7 @@ async fn js_debug_by_port() {
     let mut command = Command::new("node");
     let mut running = Running::start(command.arg("--inspect=127.0.0.1:0").arg(&program.path).arg("loop"));
     let port = running.port("ws://127.0.0.1:", true);
-    by_port("js-debug", &program, &mut running, port).await;
+    by_port("pwa-node", &program, &mut running, port).await;
 }
 
 /// What runs already is stepped into as what was started is, and a step out of it ends, in node's own code.
@@ -191,7 +194,7 @@ async fn delve_by_port() {
     let mut running =
         Running::start(command.args([".", "--", "loop"]).current_dir(program.source.parent().unwrap()));
     let port = running.port("listening at: 127.0.0.1:", false);
-    by_port("delve", &program, &mut running, port).await;
+    by_port("go", &program, &mut running, port).await;
 }
 
 #[tokio::test]

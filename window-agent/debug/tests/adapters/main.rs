@@ -15,6 +15,7 @@ mod features;
 mod generated;
 mod languages;
 mod latency;
+mod libraries;
 mod programs;
 mod quirks;
 mod scenario;

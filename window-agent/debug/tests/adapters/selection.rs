@@ -4,7 +4,7 @@ use std::path::Path;
 
 use baton_agent_debug::Shelf;
 use baton_agent_debug::adapters::wish::{Attach, Launch, Wish};
-use baton_agent_debug::types::{Resume, Waited};
+use baton_agent_debug::types::{Resume, Start, Waited};
 use baton_agent_debug::{Debugger, DebuggerOptions};
 use serde_json::json;
 
@@ -180,4 +180,68 @@ func TestMean(t *testing.T) {
         let said = printed(&debugger, &ended.session).await;
         assert!(said.contains("PASS"), "{program}: {said}");
     }
+}
+
+/// As VS Code's other debuggers, and people, call them.
+#[tokio::test]
+async fn a_configuration_is_known_by_other_names_of_its_type() {
+    for (language, kinds) in [
+        (Language::TYPESCRIPT, ["typescript", "pwa-node"]),
+        (Language::JAVASCRIPT, ["javascript", "node"]),
+        (Language::C, ["c", "cppvsdbg"]),
+        (Language::CPP, ["cpp", "cppdbg"]),
+        (Language::RUST, ["rust", "lldb"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, program) = language.make(folder.path());
+        for kind in kinds {
+            let debugger = Debugger::spawn(options(folder.path()));
+            let configuration = json!({
+                "type": kind, "request": "launch", "name": kind, "program": program, "stopAtEntry": false,
+            });
+            let start = Start {
+                configuration: configuration.as_object().unwrap().clone(),
+                name: kind.to_owned(),
+                no_debug: true,
+                ..Start::default()
+            };
+            let waited = debugger.start(start, wait_for(PATIENCE)).await;
+            let Ok(Waited::Completed(completed)) = waited else { panic!("{kind}: {waited:?}") };
+            assert!(completed.output.text.contains("total"), "{kind}: {completed:?}");
+        }
+    }
+}
+
+/// The program's own node is asked for its version; this one runs nothing else.
+#[tokio::test]
+async fn typescript_that_node_does_not_run_is_refused_with_what_helps() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("shop.ts");
+    std::fs::write(&program, "const sum: number = 1;\nconsole.log(sum);\n").unwrap();
+    let bin = folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let node = bin.join("node");
+    std::fs::write(&node, "#!/bin/sh\necho v20.20.2\n").unwrap();
+    std::fs::set_permissions(&node, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let started = async |more: serde_json::Value| {
+        let search_path = Some(bin.clone().into_os_string());
+        let debugger = Debugger::spawn(DebuggerOptions { search_path, ..options(folder.path()) });
+        let mut start = debugger.configure(&launch(&program)).await.unwrap();
+        start.configuration.extend(more.as_object().unwrap().clone());
+        debugger.start(start, wait_for(PATIENCE)).await.map(drop).map_err(|error| error.to_string())
+    };
+    let refused = started(json!({})).await.unwrap_err();
+    assert_eq!(
+        refused,
+        "shop.ts is TypeScript, which node 20.20.2 cannot run; compile it with source maps (tsc --sourceMap), \
+         or run it by tsx with `arguments` {\"runtimeArgs\": [\"--import\", \"tsx\"]}, or use node 22.18 or later"
+    );
+    // Whoever says how it is run, or has compiled it, is not asked: what this node says then is another error.
+    let other = started(json!({"runtimeArgs": ["--import", "tsx"]})).await;
+    assert!(other.as_ref().err().is_none_or(|error| !error.contains("TypeScript")), "{other:?}");
+    std::fs::create_dir(folder.path().join("dist")).unwrap();
+    std::fs::write(folder.path().join("dist/shop.js"), "").unwrap();
+    let other = started(json!({})).await;
+    assert!(other.as_ref().err().is_none_or(|error| !error.contains("TypeScript")), "{other:?}");
 }

@@ -19,6 +19,7 @@ pub(super) fn summary(status: &Status) -> Object {
         "launchedAt": format!("{:.3}", status.started_at),
         "lastUsedAt": format!("{:.3}", status.last_used_at),
         "needsConfigurationDone": status.needs_configuration_done,
+        "outputTruncated": status.output_truncated,
     }));
     insert(&mut summary, "program", status.program.as_deref());
     insert(&mut summary, "cwd", status.cwd.as_deref());

@@ -125,6 +125,7 @@ fn summary() -> Value {
             "instructionPointerReference": string,
             "exitCode": integer,
             "needsConfigurationDone": {"type": "boolean"},
+            "outputTruncated": {"type": "boolean"},
         },
         "required": ["id", "status"],
     })

@@ -71,10 +71,11 @@ impl Speaker {
             // It stopped in a library or in the language's own code.
             text.push_str(&format!("\nCalled from frame {}", self.frame(own)));
         }
-        if let Some(top) = top {
+        let meant = stop.own.as_ref().map(|own| &own.variables);
+        if let Some(top) = top.filter(|_| meant.is_none()) {
             text.push_str(&format!("\nFrame {}", top.frame_id));
         }
-        if let Some(scope) = &stop.top_frame_variables {
+        if let Some(scope) = meant.unwrap_or(&stop.top_frame_variables) {
             let shown: Vec<String> = scope.variables.iter().take(MAX_STOP_VARIABLES).map(inline).collect();
             let n_more = scope.omitted + scope.variables.len().saturating_sub(MAX_STOP_VARIABLES);
             let more = if n_more > 0 { format!(", and {n_more} more") } else { String::new() };
@@ -303,6 +304,7 @@ fn push_state(text: &mut String, verified: bool, message: Option<&String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use baton_agent_debug::types::{OwnFrame, ScopeVariables};
 
     fn speaker() -> Speaker {
         Speaker { view: View::new(["/w".into()]) }
@@ -375,6 +377,7 @@ mod tests {
             call_stack,
             total_frames: None,
             top_frame_variables: None,
+            own: None,
             hit_breakpoint_ids: None,
             output: Default::default(),
         };
@@ -382,6 +385,17 @@ mod tests {
         let told = speaker().stop(&stop(vec![inside, frame(2, "begin", ""), own.clone()]));
         assert!(told.contains("\nCalled from frame 3 m.rs:11 in main"), "{told}");
         assert!(!speaker().stop(&stop(vec![own])).contains("Called from"));
+        // With what it was doing itself, in the place of what the library did.
+        let mut with_own =
+            stop(vec![frame(1, "rust_panic", "/rustc/panicking.rs"), frame(3, "main", "/w/m.rs")]);
+        let scope = |name: &str| {
+            let (scope_name, omitted) = (name.to_owned(), 0);
+            Some(ScopeVariables { scope_name, variables: Vec::new(), omitted })
+        };
+        with_own.top_frame_variables = scope("Theirs");
+        with_own.own = Some(OwnFrame { frame_id: 3, variables: scope("Ours") });
+        let told = speaker().stop(&with_own);
+        assert!(told.ends_with("\nCalled from frame 3 m.rs:11 in main, Ours: "), "{told}");
     }
 
     #[test]

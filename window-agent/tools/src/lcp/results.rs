@@ -300,6 +300,7 @@ mod tests {
             column: Some(1),
             call_stack: vec![frame],
             total_frames: Some(1),
+            own: None,
             top_frame_variables: Some(ScopeVariables {
                 scope_name: "Locals".to_owned(),
                 variables: vec![x],

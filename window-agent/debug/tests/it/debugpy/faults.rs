@@ -129,7 +129,7 @@ async fn configurations_that_cannot_work_are_refused_with_the_reason() {
         story.start(start("bad", base.clone(), more)).await;
     }
     story.end(expect![[r#"
-        error unknown_type: no debug adapter serves configurations of type `cobol`; known types: debugpy, python, pwa-node, node, gdb, cppdbg, lldb-dap, lldb-vscode, lldb, codelldb, go, java, bash, bashdb
+        error unknown_type: no debug adapter serves configurations of type `cobol`; known types: debugpy, python, pwa-node, node, javascript, typescript, gdb, cppdbg, cppvsdbg, c, cpp, rust, lldb-dap, lldb-vscode, lldb, codelldb, go, java, bash, bashdb
         error bad_configuration: `request` of the configuration is "jump", it must be "launch" or "attach"
         error bad_configuration: `request` of the configuration is missing, it must be "launch" or "attach"
         error bad_configuration: a launch needs `program`, `module` or `code`
