@@ -27,6 +27,19 @@ pub(crate) fn claude(world: &World) -> Command {
     claude
 }
 
+pub(crate) fn codex(world: &World) -> Command {
+    program(world, "clis/node_modules/@openai/codex/bin/codex.js", world.scratch())
+}
+
+/// In a folder that its user trusts.
+pub(crate) fn gemini(world: &World) -> Command {
+    let folder = world.folder("shop");
+    let trusted = serde_json::json!({ folder.to_string_lossy(): "TRUST_FOLDER" });
+    let list = world.scratch().join("user/.gemini/trustedFolders.json");
+    std::fs::write(list, trusted.to_string()).expect("the user trusts the folder");
+    program(world, "clis/node_modules/@google/gemini-cli/bundle/gemini.js", &folder)
+}
+
 fn a_world_with_a_window() -> World {
     let mut world = World::new();
     world.window("shop");
@@ -72,8 +85,7 @@ fn claude_code_adds_the_copied_configuration() {
 fn codex_reads_its_configuration() {
     let world = a_world_with_a_window();
     let codex = |arguments: &[&str]| {
-        let mut codex = program(&world, "clis/node_modules/@openai/codex/bin/codex.js", world.scratch());
-        let output = codex.args(arguments).output().expect("codex starts");
+        let output = codex(&world).args(arguments).output().expect("codex starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice::<Value>(&output.stdout).expect("codex prints JSON")
     };
@@ -100,12 +112,7 @@ fn codex_reads_its_configuration() {
 fn gemini_connects(how: &str) {
     let world = a_world_with_a_window();
     world.baton_ok(&["config", "gemini", how, "--write"]);
-    let folder = world.folder("shop");
-    let trusted = serde_json::json!({ folder.to_string_lossy(): "TRUST_FOLDER" });
-    let list = world.scratch().join("user/.gemini/trustedFolders.json");
-    std::fs::write(list, trusted.to_string()).expect("the user trusts the folder");
-    let mut gemini = program(&world, "clis/node_modules/@google/gemini-cli/bundle/gemini.js", &folder);
-    let text = printed(gemini.args(["mcp", "list"]));
+    let text = printed(gemini(&world).args(["mcp", "list"]));
     assert!(text.contains("baton") && text.contains("Connected"), "{text}");
 }
 

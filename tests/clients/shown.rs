@@ -11,7 +11,7 @@ use baton_tests::world::{WindowOptions, World};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::configured::claude;
+use crate::configured::{claude, codex, gemini};
 
 const PROGRAM: &str = "def price(items):
     total = 0
@@ -38,10 +38,8 @@ struct Model {
 
 impl Model {
     fn start(world: &World, calls: &[(&str, Value)]) -> Self {
-        let script: Vec<Value> = calls
-            .iter()
-            .map(|(tool, input)| json!({ "name": format!("mcp__baton__{tool}"), "input": input }))
-            .collect();
+        let script: Vec<Value> =
+            calls.iter().map(|(tool, input)| json!({ "name": tool, "input": input })).collect();
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/model.mjs");
         let mut node = world.command(place::node());
         node.arg(program).arg(json!(script).to_string()).stdout(Stdio::piped());
@@ -102,6 +100,46 @@ fn claude_in(world: &World, folder: &Path, server: Value, calls: &[(&str, Value)
     shown
 }
 
+/// What Codex shows its model, with the configuration that we wrote.
+fn codex_shows(world: &World, calls: &[(&str, Value)]) -> Vec<Shown> {
+    world.baton_ok(&["config", "codex", "--http", "--write"]);
+    let model = Model::start(world, calls);
+    let provider = format!(
+        "model_providers.standin={{name=\"standin\",base_url=\"http://127.0.0.1:{}/v1\",wire_api=\"responses\"}}",
+        model.port
+    );
+    let output = codex(world)
+        .args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-5"])
+        .args(["-c", "model_provider=\"standin\"", "-c", &provider, "go"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("Codex starts");
+    let shown = model.end();
+    assert_eq!(shown.len(), calls.len(), "{output:?} {shown:#?}");
+    shown
+}
+
+/// What Gemini CLI shows its model, with the configuration that we wrote.
+fn gemini_shows(world: &World, calls: &[(&str, Value)]) -> Vec<Shown> {
+    world.baton_ok(&["config", "gemini", "--http", "--write"]);
+    let file = world.scratch().join("user/.gemini/settings.json");
+    let settings = std::fs::read_to_string(&file).expect("we wrote it");
+    let mut settings: Value = serde_json::from_str(&settings).expect("JSON");
+    settings["security"] = json!({ "auth": { "selectedType": "gemini-api-key" } });
+    std::fs::write(&file, settings.to_string()).expect("the user has a key");
+    let model = Model::start(world, calls);
+    let output = gemini(world)
+        .args(["-m", "gemini-2.5-flash", "-y", "-p", "go"])
+        .env("GEMINI_API_KEY", "none")
+        .env("GOOGLE_GEMINI_BASE_URL", format!("http://127.0.0.1:{}", model.port))
+        .stdin(Stdio::null())
+        .output()
+        .expect("Gemini CLI starts");
+    let shown = model.end();
+    assert_eq!(shown.len(), calls.len(), "{output:?} {shown:#?}");
+    shown
+}
+
 fn n_tokens(shown: &[Shown]) -> usize {
     let texts = shown.iter().flat_map(|shown| &shown.texts);
     // Claude Code's own words stand beside ours, or follow them.
@@ -109,10 +147,12 @@ fn n_tokens(shown: &[Shown]) -> usize {
     ours.map(|text| tiktoken_rs::cl100k_base_singleton().encode_ordinary(text).len()).sum()
 }
 
+/// What a client shows its model of these calls.
+type Shows = fn(&World, &[(&str, Value)]) -> Vec<Shown>;
+
 /// The canonical task: a breakpoint in a function, start, locals at the stop, steps with locals, one evaluation, run to
-/// the end.
-#[test]
-fn claude_code_shows_the_text_of_debug() {
+/// the end. What a client shows its model of it says all, and costs little.
+fn the_canonical_task_is_shown(shows: Shows) -> String {
     let mut world = World::new();
     world.window("shop");
     world.await_live("shop");
@@ -126,8 +166,7 @@ fn claude_code_shows_the_text_of_debug() {
         debug(json!({ "action": "remove_breakpoint", "file": "main.py", "line": 4 })),
         debug(json!({ "action": "continue", "timeout": 60 })),
     ];
-    let shown = claude_shows(&world, &calls);
-    println!("debug: {} calls, {} tokens", shown.len(), n_tokens(&shown));
+    let shown = shows(&world, &calls);
     assert!(shown.iter().all(|shown| !shown.is_error), "{shown:#?}");
     let stop = shown[1].texts.join("\n");
     assert!(
@@ -139,6 +178,22 @@ fn claude_code_shows_the_text_of_debug() {
     assert!(shown[3].texts.join("\n").contains("41"), "{shown:#?}");
     assert!(shown.len() <= 6, "{shown:#?}");
     assert!(n_tokens(&shown) <= 600, "{} tokens: {shown:#?}", n_tokens(&shown));
+    format!("{} calls, {} tokens", shown.len(), n_tokens(&shown))
+}
+
+#[test]
+fn claude_code_shows_the_text_of_debug() {
+    println!("Claude Code: {}", the_canonical_task_is_shown(claude_shows));
+}
+
+#[test]
+fn codex_shows_the_text_of_debug() {
+    println!("Codex: {}", the_canonical_task_is_shown(codex_shows));
+}
+
+#[test]
+fn gemini_cli_shows_the_text_of_debug() {
+    println!("Gemini CLI: {}", the_canonical_task_is_shown(gemini_shows));
 }
 
 fn git(folder: &Path, arguments: &[&str]) {

@@ -76,6 +76,10 @@ pub struct Adapter {
     pub(crate) exceptions: Vec<String>,
     /// Fields of configurations that it calls otherwise.
     pub(crate) renames: BTreeMap<String, String>,
+    /// It opens what a program left behind when it crashed, by the field `coreFile` of an attach.
+    pub(crate) reads_cores: bool,
+    /// More arguments for each path of a configuration's `sourceMap`.
+    pub(crate) args_source_map: Vec<String>,
     /// A pause that comes while a program begins can be lost.
     pub(crate) loses_pauses: bool,
     /// It tells the stacks of threads that run, as they are at that moment.
@@ -85,6 +89,8 @@ pub struct Adapter {
     pub(crate) takes_idle_pauses: bool,
     /// It has its client run the program in a terminal, where the configuration's `console` asks for one.
     pub(crate) runs_in_terminal: bool,
+    /// It pages the members of what it told no size of, too.
+    pub(crate) pages_all: bool,
     /// How it wants hit conditions.
     pub(crate) hits: HitStyle,
     /// The context in which expressions are evaluated as expressions.

@@ -1,12 +1,15 @@
 //! CORE: bodies of the adapter to types of ours: ids are exchanged, texts bounded, whatever is missing tolerated.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::breakpoints::SessionKey;
 use crate::dap::body;
-use crate::handles::{Handles, Owner};
+use crate::handles::{Handles, Lookup, Owner};
 use crate::ids::Base;
+use crate::pages::Size;
 use crate::session::capture::{Captured, Fetched};
 use crate::types::{
     Evaluated, Frame, MAX_TOP_VALUE_LEN, MAX_TOP_VARIABLES, OutputTail, OwnFrame, Scope, ScopeVariables,
@@ -24,22 +27,43 @@ const MAX_PROBLEM_LEN: usize = 500;
 pub(crate) struct Ids {
     pub(crate) frames: Handles,
     pub(crate) references: Handles,
+    /// Of what has many members.
+    sizes: BTreeMap<i64, Size>,
 }
 
 impl Ids {
     /// None given out yet; both kinds count from there.
     pub(crate) fn from_base(base: Base) -> Self {
-        Self { frames: Handles::from_base(base), references: Handles::from_base(base) }
+        Self {
+            frames: Handles::from_base(base),
+            references: Handles::from_base(base),
+            sizes: BTreeMap::new(),
+        }
     }
 
     /// The program of a session goes on, or one thread of it: its ids are void.
     pub(crate) fn forget(&mut self, session: SessionKey, thread_id: Option<i64>) {
         self.frames.forget(session, thread_id);
         self.references.forget(session, thread_id);
+        self.sizes.retain(|reference, _| matches!(self.references.look_up(*reference), Lookup::Alive(..)));
     }
 
     fn reference(&mut self, owner: Owner, theirs: i64) -> i64 {
         if theirs == 0 { 0 } else { self.references.add(owner, theirs) }
+    }
+
+    /// That of something whose size was told.
+    fn sized(&mut self, owner: Owner, theirs: i64, size: Size) -> i64 {
+        let ours = self.reference(owner, theirs);
+        if ours != 0 && !size.is_small() {
+            self.sizes.insert(ours, size);
+        }
+        ours
+    }
+
+    /// How many members something has, when it is many.
+    pub(crate) fn size(&self, reference: i64) -> Size {
+        self.sizes.get(&reference).copied().unwrap_or_default()
     }
 }
 
@@ -147,7 +171,11 @@ pub(crate) fn running_frame(body: &body::StackFrame) -> Frame {
 pub(crate) fn scope(body: &body::Scope, owner: Owner, ids: &mut Ids) -> Scope {
     Scope {
         name: body.name.clone().unwrap_or_default(),
-        variables_reference: ids.reference(owner, body.variables_reference),
+        variables_reference: ids.sized(
+            owner,
+            body.variables_reference,
+            Size::of(body.indexed_variables, body.named_variables),
+        ),
         expensive: body.expensive,
         named_variables: body.named_variables,
         indexed_variables: body.indexed_variables,
@@ -156,7 +184,8 @@ pub(crate) fn scope(body: &body::Scope, owner: Owner, ids: &mut Ids) -> Scope {
 
 /// A variable; its value is cut at `max_len` bytes.
 pub(crate) fn variable(body: &body::Variable, owner: Owner, ids: &mut Ids, max_len: usize) -> Variable {
-    let variables_reference = ids.reference(owner, body.variables_reference);
+    let size = Size::of(body.indexed_variables, body.named_variables);
+    let variables_reference = ids.sized(owner, body.variables_reference, size);
     // gdb says nothing of what has parts.
     let value = match body.value.as_str() {
         "" if variables_reference != 0 => "{...}",
@@ -179,7 +208,11 @@ pub(crate) fn evaluated(body: &body::Evaluated, owner: Owner, ids: &mut Ids) -> 
     Evaluated {
         result: cut(&body.result, MAX_RESULT_LEN),
         type_name: text(&body.kind),
-        variables_reference: ids.reference(owner, body.variables_reference),
+        variables_reference: ids.sized(
+            owner,
+            body.variables_reference,
+            Size::of(body.indexed_variables, body.named_variables),
+        ),
         memory_reference: text(&body.memory_reference),
     }
 }

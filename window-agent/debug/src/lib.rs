@@ -63,6 +63,7 @@ pub(crate) mod host;
 mod ids;
 mod options;
 mod output;
+mod pages;
 pub mod probe;
 mod session;
 pub mod types;

@@ -40,9 +40,10 @@ const DEFAULT_MAX_SESSIONS: usize = 10;
 /// Runs a tool on arguments that its schema allows.
 pub async fn call(window: &Window, tool: &str, arguments: Object, caller: Caller) -> Answer {
     let call = Call { window, caller };
+    let session = arguments.get("session_id").and_then(Value::as_str).map(str::to_owned);
     match Box::pin(call.run(tool, arguments)).await {
         Ok(data) => Answer::Result(object(json!({"success": true, "data": data}))),
-        Err(error) => refused(error),
+        Err(error) => refused(results::with_uuid(error, session.as_deref())),
     }
 }
 

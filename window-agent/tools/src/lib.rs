@@ -100,7 +100,7 @@ impl Catalogue {
         let error = Fault::new(Kind::UnknownTool, format!("There is no tool named {shown:?}."));
         match names::closest(name, &names) {
             Some(closest) => error.hint(format!("Did you mean {closest:?}? List the tools with tools/list.")),
-            None => error.hint(format!("The tools are: {}.", names.join(", "))),
+            None => error.hint("List the tools with tools/list."),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! debugpy: runs in a Python interpreter, the program's own if possible; a program that listens is an adapter itself.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use crate::adapter::Adapter;
-use crate::adapters::configuration::{add_defaults, bad, check_paths, request_kind};
+use crate::adapters::configuration::{add_defaults, bad, check_paths, program_of, request_kind};
 use crate::dap::configuration::{Configuration, Connect};
 use crate::error::DebugError;
 use crate::host::reach::{Host, Plan, Reach};
@@ -93,7 +95,11 @@ fn complete_launch(arguments: &mut Map<String, Value>, options: &DebuggerOptions
     }
     let python = match chosen_python(arguments, options)? {
         Some(python) => python,
-        None => vec![json!(find_pythons(options).into_iter().next().ok_or_else(no_python)?)],
+        None => {
+            let own = own_python(&Configuration::of(arguments), options);
+            let python = own.or_else(|| find_pythons(options).into_iter().next());
+            vec![json!(python.ok_or_else(no_python)?)]
+        }
     };
     arguments.remove("pythonPath");
     arguments.insert("python".to_owned(), Value::Array(python));
@@ -203,13 +209,37 @@ pub(crate) fn program(python: PathBuf, cwd: Option<PathBuf>) -> Program {
     }
 }
 
+/// Where a virtual environment of a project lies in its folder.
+const ENVIRONMENTS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
+
+/// The interpreter that a program's first line names by its path, or the one of the nearest virtual environment above the
+/// program, or above where a module runs, in the window's folders.
+fn own_python(given: &Configuration, options: &DebuggerOptions) -> Option<PathBuf> {
+    let program = program_of(given);
+    let named = program.as_deref().and_then(python_of_first_line);
+    named.or_else(|| {
+        let start = program.as_deref().and_then(Path::parent).or(given.cwd.as_deref().map(Path::new))?;
+        let folder = options.folders.iter().find(|folder| start.starts_with(folder))?;
+        let inside = start.ancestors().take_while(|above| above.starts_with(folder));
+        inside.flat_map(|above| ENVIRONMENTS.map(|python| above.join(python))).find(|path| path.is_file())
+    })
+}
+
+/// `#!/opt/tool/bin/python3 -u`; `#!/usr/bin/env python3` means whichever is the window's.
+fn python_of_first_line(program: &Path) -> Option<PathBuf> {
+    const MAX_LEN: u64 = 1_024;
+    let mut line = Vec::new();
+    BufReader::new(File::open(program).ok()?.take(MAX_LEN)).read_until(b'\n', &mut line).ok()?;
+    let python = Path::new(std::str::from_utf8(&line).ok()?.strip_prefix("#!")?.split_whitespace().next()?);
+    let is_python = python.file_name()?.to_str()?.starts_with("python");
+    (is_python && python.is_absolute() && python.is_file()).then(|| python.to_owned())
+}
+
 /// Interpreters in the order of preference: the folders' virtual environments, `BATON_PYTHON`, the search path, the
 /// environment that Baton installed debugpy into.
 pub fn find_pythons(options: &DebuggerOptions) -> Vec<PathBuf> {
-    let in_folders = options
-        .folders
-        .iter()
-        .flat_map(|folder| [".venv/bin/python", "venv/bin/python"].map(|relative| folder.join(relative)));
+    let in_folders =
+        options.folders.iter().flat_map(|folder| ENVIRONMENTS.map(|relative| folder.join(relative)));
     let in_path = ["python3", "python"]
         .into_iter()
         .filter_map(|name| program_on_path(name, options.search_path.as_deref()));

@@ -131,13 +131,19 @@ pub(crate) fn plan(
     start: &Start,
     options: &DebuggerOptions,
 ) -> Result<Plan, DebugError> {
-    let kind = request_kind(&start.configuration)?;
+    let mut kind = request_kind(&start.configuration)?;
     let mut arguments = start.configuration.clone();
     arguments.insert("type".to_owned(), json!(adapter.types[0]));
-    let stops_at_entry = take_entry_wish(&mut arguments) && !start.no_debug;
+    let mut stops_at_entry = take_entry_wish(&mut arguments) && !start.no_debug;
     rename(adapter, &mut arguments);
+    let is_core = arguments.contains_key("coreFile");
+    if is_core {
+        (kind, stops_at_entry) = (StartKind::Attach, false);
+        open_core(adapter, &mut arguments, options)?;
+    }
     add_defaults(adapter, kind, &mut arguments);
-    let is_rust = kind == StartKind::Launch && adapter.executables && rust::is_rust(&arguments);
+    let is_native = adapter.executables && (kind == StartKind::Launch || is_core);
+    let is_rust = is_native && rust::is_rust(&arguments);
     let formatters = if is_rust { rust::formatters(&arguments, options) } else { None };
     if is_rust {
         merge(&mut arguments, &rust::launch(&adapter.launch_rust, formatters.as_deref()));
@@ -166,6 +172,7 @@ pub(crate) fn plan(
         Some((host, port)) => Reach::Tcp { host, port },
         None => {
             let mut more = gdb::args(&adapter.args);
+            more.extend(gdb::source_map(&adapter.args_source_map, &mut arguments));
             if is_rust {
                 more.extend(rust::args(&adapter.args_rust, formatters.as_deref()));
             }
@@ -188,6 +195,26 @@ pub(crate) fn plan(
         crash_functions: if is_rust { adapter.rust_panics.clone() } else { Vec::new() },
     };
     Ok(Plan { session, host: Host::Direct(reach), install_hint: select::install_hint(adapter) })
+}
+
+/// What a program left behind when it crashed is attached to, whatever the configuration says: nothing runs.
+fn open_core(
+    adapter: &Adapter,
+    arguments: &mut Map<String, Value>,
+    options: &DebuggerOptions,
+) -> Result<(), DebugError> {
+    if !adapter.reads_cores {
+        return Err(bad(format!("{} reads no core dumps; use adapter gdb or lldb-dap", adapter.name)));
+    }
+    let given = Configuration::of(arguments);
+    let folder = given.cwd.map(PathBuf::from).or(options.folders.first().cloned()).unwrap_or_default();
+    let path = folder.join(given.core_file.unwrap_or_default());
+    if !path.is_file() {
+        return Err(bad(format!("the core dump {} does not exist", path.display())));
+    }
+    arguments.insert("coreFile".to_owned(), json!(path));
+    arguments.insert("request".to_owned(), json!(StartKind::Attach.command()));
+    Ok(())
 }
 
 /// Takes the wish to stop at the first line out of a configuration: each adapter has its own way.

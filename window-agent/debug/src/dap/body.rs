@@ -142,6 +142,8 @@ bodies! {
         #[serde(rename = "type")]
         kind: Option<String>,
         variables_reference: i64,
+        named_variables: Option<i64>,
+        indexed_variables: Option<i64>,
         memory_reference: Option<String>,
     }
 

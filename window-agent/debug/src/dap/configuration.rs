@@ -18,6 +18,8 @@ bodies! {
         module: Option<String>,
         main_class: Option<String>,
         cwd: Option<String>,
+        /// gdb and lldb-dap: what a program left behind when it crashed.
+        core_file: Option<String>,
         stop_on_entry: bool,
         stop_at_entry: bool,
         stop_at_beginning_of_main_subprogram: bool,

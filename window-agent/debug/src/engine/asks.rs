@@ -13,11 +13,10 @@ use crate::dap::body::{self, read};
 use crate::error::DebugError;
 use crate::from_dap;
 use crate::handles::Owner;
+use crate::pages::{self, Deeper, Page};
 use crate::session::{Input, Ticket};
 use crate::types::control::{Request, ResumeWish, StackTrace, Thread};
-use crate::types::{
-    Evaluate, Evaluated, MAX_VALUE_LEN, MAX_VARIABLES, Paging, Phase, Scope, SessionId, Variables,
-};
+use crate::types::{Evaluate, Evaluated, MAX_VALUE_LEN, Paging, Phase, Scope, SessionId, Variables};
 use crate::values::{MAX_PARTS, Wordless};
 
 /// Requests that belong to a verb of their own: sent past it, the session would lose its thread.
@@ -74,7 +73,7 @@ pub(super) enum Asked {
     },
     Variables {
         owner: Owner,
-        paging: Paging,
+        page: Page,
         reply: Reply<Variables>,
     },
     Evaluate {
@@ -172,8 +171,12 @@ impl Engine {
     pub(super) fn on_variables(&mut self, reference: i64, paging: Paging, reply: Reply<Variables>) {
         match self.container(reference) {
             Ok((owner, theirs)) => {
-                let arguments = json!({"variablesReference": theirs});
-                let asked = Asked::Variables { owner, paging, reply };
+                let size = self.ids.size(reference);
+                let live = self.sessions.get(&owner.session);
+                let pages_all = live.is_some_and(|live| live.plan.session.adapter.pages_all);
+                let page = Page::new(size, paging, pages_all);
+                let arguments = page.arguments(theirs, size);
+                let asked = Asked::Variables { owner, page, reply };
                 self.ask_adapter(owner.session, asked, "variables", arguments);
             }
             Err(error) => drop(reply.send(Err(error))),
@@ -297,10 +300,10 @@ impl Engine {
                 });
                 let _ = reply.send(scopes);
             }
-            Some(Asked::Variables { owner, paging, reply }) => {
-                let variables = result.map_err(|message| refused("variables", message));
-                let _ = reply.send(variables.map(|body| self.page(&read(&body), owner, paging)));
-            }
+            Some(Asked::Variables { owner, page, reply }) => match result {
+                Ok(body) => self.on_members(read(&body), owner, page, reply),
+                Err(message) => drop(reply.send(Err(refused("variables", message)))),
+            },
             Some(Asked::Evaluate { owner, otherwise, reply }) => match (result, otherwise) {
                 (Err(refusal), Some((second_try, arguments))) if second_try.is_for(&refusal) => {
                     let asked = Asked::Evaluate { owner, otherwise: None, reply };
@@ -362,18 +365,23 @@ impl Engine {
         StackTrace { thread_id: owner.thread_id, is_running, frames, total: stack.total_frames }
     }
 
-    fn page(&mut self, all: &body::Variables, owner: Owner, paging: Paging) -> Variables {
-        let bodies = &all.variables;
-        let count = paging.count.unwrap_or(MAX_VARIABLES).min(MAX_VARIABLES);
-        let start = paging.start.unwrap_or(0).min(bodies.len());
-        let page = &bodies[start..bodies.len().min(start.saturating_add(count))];
-        Variables {
-            variables: page
-                .iter()
-                .map(|body| from_dap::variable(body, owner, &mut self.ids, MAX_VALUE_LEN))
-                .collect(),
-            omitted: bodies.len() - start - page.len(),
-        }
+    /// Members of something came: the page is among them, or behind one of them.
+    fn on_members(&mut self, all: body::Variables, owner: Owner, page: Page, reply: Reply<Variables>) {
+        let mut all = all.variables;
+        let page = match page.deeper(&all) {
+            Some(Deeper::Behind(reference, page)) => {
+                let asked = Asked::Variables { owner, page, reply };
+                let arguments = json!({"variablesReference": reference});
+                return self.ask_adapter(owner.session, asked, "variables", arguments);
+            }
+            Some(Deeper::Here(page)) => page,
+            None => page,
+        };
+        pages::explain_cut(&mut all);
+        let (told, omitted) = page.cut(&all);
+        let variables = told.iter().map(|body| from_dap::variable(body, owner, &mut self.ids, MAX_VALUE_LEN));
+        let variables = Variables { variables: variables.collect(), omitted };
+        let _ = reply.send(Ok(variables));
     }
 }
 

@@ -24,7 +24,7 @@ use crate::host::inbox::Inbox;
 use crate::host::reach::{Host, Plan};
 use crate::host::{self, debugpy, inspector, terminal};
 use crate::output::{OutputLog, last_words};
-use crate::session::plan::{Link, StartKind};
+use crate::session::plan::{Link, SessionPlan};
 use crate::session::{End, Ending, Input, Session};
 use crate::types::control::{News, OutputPage, OutputWish, Status, Stdin, What};
 use crate::types::triggers::{TriggerBreakpoint, TriggerKind};
@@ -372,7 +372,7 @@ impl Engine {
             }
             (None, Ending::Plain | Ending::Asked) => {
                 let note = live.end_reason.as_ref().map(|why| format!("the debug session was ended: {why}"));
-                let note = note.or_else(|| end_note(end, live.plan.session.kind));
+                let note = note.or_else(|| end_note(end, &live.plan.session));
                 let note = note.or_else(|| runs_on.map(|parent| child_note(&session, &parent)));
                 Ok(Completed { session, exit_code: end.exit_code, output, never_hit, never_called, note })
             }
@@ -556,7 +556,7 @@ impl Engine {
             owner: root.owner.clone(),
             phase: core.phase(),
             adapter: live.plan.session.adapter.name.clone(),
-            is_attached: root.plan.session.kind == StartKind::Attach,
+            is_attached: root.plan.session.leaves_program(),
             is_started: core.is_started(),
             program: given.program.or(given.module),
             cwd: given.cwd,
@@ -619,12 +619,10 @@ fn idle_end(live: &Live, set: Option<Duration>) -> Option<Instant> {
 }
 
 /// How it ended, when that is not plain.
-fn end_note(end: &End, kind: StartKind) -> Option<String> {
-    match (&end.how, kind, &end.signal) {
-        (Ending::Asked, StartKind::Launch, _) => Some("the debug session was stopped".to_owned()),
-        (Ending::Asked, StartKind::Attach, _) => {
-            Some("the debugger was detached; the program keeps running".to_owned())
-        }
+fn end_note(end: &End, plan: &SessionPlan) -> Option<String> {
+    match (&end.how, plan.leaves_program(), &end.signal) {
+        (Ending::Asked, false, _) => Some("the debug session was stopped".to_owned()),
+        (Ending::Asked, true, _) => Some("the debugger was detached; the program keeps running".to_owned()),
         (_, _, Some(signal)) => Some(format!("the program was ended by {signal}")),
         _ => None,
     }

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use crate::adapter::Adapter;
+use crate::dap::body::read;
+use crate::dap::configuration::Configuration;
 
 /// The part of a plan that the session follows.
 #[derive(Clone, Debug)]
@@ -31,6 +33,14 @@ impl SessionPlan {
             entry_function: None,
             crash_functions: Vec::new(),
         }
+    }
+}
+
+impl SessionPlan {
+    /// Whether there is a program that lives on when the session ends: one that was attached to, and not what one left
+    /// behind.
+    pub(crate) fn leaves_program(&self) -> bool {
+        self.kind == StartKind::Attach && read::<Configuration>(&self.arguments).core_file.is_none()
     }
 }
 

@@ -10,16 +10,16 @@ use baton_agent_debug::types::{Evaluate, RemoveBreakpoint, Resume, SetBreakpoint
 use crate::programs::{BOUND, PATIENCE, Program, debugger, wait_for};
 
 /// A program that was started by somebody else.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self(command.spawn().unwrap())
     }
 
     /// The port in the first line that holds `before`, of what it prints where it tells its port.
-    fn port(&mut self, before: &str, is_stderr: bool) -> u16 {
+    pub(crate) fn port(&mut self, before: &str, is_stderr: bool) -> u16 {
         let pipe: Box<dyn std::io::Read + Send> = if is_stderr {
             Box::new(self.0.stderr.take().unwrap())
         } else {

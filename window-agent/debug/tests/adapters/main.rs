@@ -9,6 +9,7 @@
 )]
 
 mod attach;
+mod cores;
 mod expressions;
 mod faults;
 mod features;
@@ -16,6 +17,8 @@ mod generated;
 mod languages;
 mod latency;
 mod libraries;
+mod mapped;
+mod pages;
 mod programs;
 mod quirks;
 mod scenario;

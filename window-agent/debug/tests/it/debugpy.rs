@@ -5,6 +5,7 @@ mod breakpoints;
 mod control;
 mod faults;
 mod fixtures;
+mod interpreters;
 mod processes;
 mod story;
 mod verbs;

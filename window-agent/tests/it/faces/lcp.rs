@@ -213,5 +213,14 @@ async fn bad_input_is_told() {
     let said = desk.refused("lcp_debug_evaluate", json!({"session_id": id, "expression": "nonsense"})).await;
     assert_eq!(said.value["code"], "evaluation_failed");
     let step = json!({"session_id": id, "action": "next"});
-    assert_eq!(data(&desk, "lcp_debug_step", step).await["status"], "stopped", "the session is intact");
+    assert_eq!(
+        data(&desk, "lcp_debug_step", step.clone()).await["status"],
+        "stopped",
+        "the session is intact"
+    );
+    // Of one that has ended too, it is told by the name that the client knows.
+    data(&desk, "lcp_debug_stop", json!({"session_id": id})).await;
+    let said = desk.refused("lcp_debug_step", step).await;
+    let named = format!("Debug session {} has ended", id.as_str().unwrap());
+    assert!(said.value["message"].as_str().unwrap().starts_with(&named), "{said:#?}");
 }

@@ -28,6 +28,14 @@ const MAX_FRAMES: usize = 20;
 /// Characters of an evaluation.
 const MAX_RESULT: usize = 4 * MAX_VALUE_LEN;
 
+/// An error about the session of a call, by the UUID that its client knows it by.
+pub(super) fn with_uuid(mut error: Fault, uuid: Option<&str>) -> Fault {
+    if let Some((uuid, id)) = uuid.and_then(|uuid| Some((uuid, Handle::Session.read_uuid(uuid)?))) {
+        error.message = error.message.replace(&id, uuid);
+    }
+    error
+}
+
 /// The engine's errors in the document's words where it has some.
 pub(super) fn fault(error: DebugError) -> Fault {
     let kind = error.kind();

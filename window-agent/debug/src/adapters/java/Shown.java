@@ -75,6 +75,13 @@ final class Shown {
             String name = part.length == 1 ? "[" + members.size() + "]" : of(part[0], 1);
             members.add(new java.util.AbstractMap.SimpleEntry<>(name, part[part.length - 1]));
         }
+        int told = members.size();
+        if (parts.size > told) {
+            String more = "the debugger lists " + told + " of " + parts.size
+                + "; an expression tells the others, as in NAME.get(" + told + ")";
+            Value text = object.virtualMachine().mirrorOf(more);
+            members.add(new java.util.AbstractMap.SimpleEntry<>("...", text));
+        }
         return members;
     }
 

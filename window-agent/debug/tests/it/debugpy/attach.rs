@@ -1,6 +1,6 @@
 //! Attaching to a program that listens.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use baton_agent_debug::DebuggerOptions;
@@ -21,10 +21,14 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
+        Self::running(&fixture("serves.py"))
+    }
+
+    fn running(program: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let end = folder.path().join("end");
         let mut child = Command::new(python())
-            .arg(fixture("serves.py"))
+            .arg(program)
             .arg(&end)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -67,6 +71,30 @@ async fn a_listening_program_is_attached_to_left_alone_and_attached_to_again() {
         .end(expect![[r#"
         breakpoint 1 serves.py:15 not verified (not verified yet: no debug session has loaded it)
         stopped at Some(15) by Some([1])
+        stopped at Some(15) by Some([1])
+    "#]])
+        .await;
+}
+
+/// As in a container, where the sources lie elsewhere.
+#[tokio::test]
+async fn a_program_from_another_folder_is_attached_to_with_a_mapping_of_paths() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let copy = elsewhere.path().join("serves.py");
+    std::fs::copy(fixture("serves.py"), &copy).unwrap();
+    let server = Server::running(&copy);
+    let mut story = Story::begin();
+    story.set("serves.py", 15).await;
+    let mut attach = server.attach();
+    let mapping = json!([{"localRoot": fixture(""), "remoteRoot": elsewhere.path()}]);
+    attach.configuration.insert("pathMappings".to_owned(), mapping);
+    let waited = story.debugger.start(attach, super::story::wait()).await.unwrap();
+    let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
+    assert_eq!(stop.source.unwrap().path, fixture("serves.py").display().to_string());
+    story.line(&format!("stopped at {:?} by {:?}", stop.line, stop.hit_breakpoint_ids));
+    story
+        .end(expect![[r#"
+        breakpoint 1 serves.py:15 not verified (not verified yet: no debug session has loaded it)
         stopped at Some(15) by Some([1])
     "#]])
         .await;
