@@ -68,9 +68,12 @@ pub(crate) const AI_CLIENTS: NodePackages = NodePackages {
     // Their terminals need a compiler, and are not needed.
     arguments: &["--ignore-scripts"],
 };
-/// The compiler of the TypeScript program that the tests debug.
-pub(crate) const TYPESCRIPT: NodePackages =
-    NodePackages { folder: "typescript", packages: &[("typescript", "5.9.3")], arguments: &[] };
+/// What compiles and what runs the TypeScript programs that the tests debug.
+pub(crate) const TYPESCRIPT: NodePackages = NodePackages {
+    folder: "typescript",
+    packages: &[("typescript", "5.9.3"), ("tsx", "4.23.15")],
+    arguments: &[],
+};
 /// A peer in the benchmarks.
 pub(crate) const SUPERGATEWAY: NodePackages =
     NodePackages { folder: "supergateway", packages: &[("supergateway", "4.0.0")], arguments: &[] };

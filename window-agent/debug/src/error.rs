@@ -194,6 +194,9 @@ pub enum DebugError {
         /// What it says.
         message: String,
     },
+    /// What a crash left behind is to run.
+    #[error("this is a core dump of a program that has ended; nothing in it can run")]
+    CoreDump,
     /// The adapter cannot do it.
     #[error("the debug adapter {adapter} does not support {what}")]
     Unsupported {
@@ -280,9 +283,10 @@ impl DebugError {
             Self::NoSuchReference { .. } => Kind::NoSuchReference,
             Self::EvaluationFailed { .. } => Kind::EvaluationFailed,
             Self::Refused { .. } => Kind::AdapterRefused,
-            Self::Unsupported { .. } | Self::UsersSession { .. } | Self::PartAlone { .. } => {
-                Kind::Unsupported
-            }
+            Self::Unsupported { .. }
+            | Self::CoreDump
+            | Self::UsersSession { .. }
+            | Self::PartAlone { .. } => Kind::Unsupported,
             Self::OfVerb { .. } => Kind::NotARequest,
             Self::ForeignId { .. } | Self::OfAnotherRun { .. } => Kind::ForeignId,
             Self::NoThreads => Kind::NoThreads,
@@ -315,6 +319,7 @@ impl DebugError {
                 "Check the names in the expression against the frame's variables."
             }
             Self::Unsupported { .. } => "Use another way, or another debug adapter that can.",
+            Self::CoreDump => "Look at its frames and variables, or start the program to run it.",
             Self::UsersSession { .. } => "Ask the user, or start a session of your own.",
             Self::PartAlone { .. } => "Stop it, and start the compound by its name.",
             Self::ForeignId { .. } => "Omit the session, or name that one.",

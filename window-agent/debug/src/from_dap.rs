@@ -53,8 +53,9 @@ impl Ids {
     }
 
     /// That of something whose size was told.
-    fn sized(&mut self, owner: Owner, theirs: i64, size: Size) -> i64 {
+    fn sized(&mut self, owner: Owner, theirs: i64, indexed: Option<i64>, named: Option<i64>) -> i64 {
         let ours = self.reference(owner, theirs);
+        let size = Size::of(indexed, named);
         if ours != 0 && !size.is_small() {
             self.sizes.insert(ours, size);
         }
@@ -174,7 +175,8 @@ pub(crate) fn scope(body: &body::Scope, owner: Owner, ids: &mut Ids) -> Scope {
         variables_reference: ids.sized(
             owner,
             body.variables_reference,
-            Size::of(body.indexed_variables, body.named_variables),
+            body.indexed_variables,
+            body.named_variables,
         ),
         expensive: body.expensive,
         named_variables: body.named_variables,
@@ -184,8 +186,8 @@ pub(crate) fn scope(body: &body::Scope, owner: Owner, ids: &mut Ids) -> Scope {
 
 /// A variable; its value is cut at `max_len` bytes.
 pub(crate) fn variable(body: &body::Variable, owner: Owner, ids: &mut Ids, max_len: usize) -> Variable {
-    let size = Size::of(body.indexed_variables, body.named_variables);
-    let variables_reference = ids.sized(owner, body.variables_reference, size);
+    let variables_reference =
+        ids.sized(owner, body.variables_reference, body.indexed_variables, body.named_variables);
     // gdb says nothing of what has parts.
     let value = match body.value.as_str() {
         "" if variables_reference != 0 => "{...}",
@@ -211,7 +213,8 @@ pub(crate) fn evaluated(body: &body::Evaluated, owner: Owner, ids: &mut Ids) -> 
         variables_reference: ids.sized(
             owner,
             body.variables_reference,
-            Size::of(body.indexed_variables, body.named_variables),
+            body.indexed_variables,
+            body.named_variables,
         ),
         memory_reference: text(&body.memory_reference),
     }

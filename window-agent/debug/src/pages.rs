@@ -32,6 +32,9 @@ impl Size {
     }
 }
 
+/// Adapters count members with 32 bits.
+const MAX_START: usize = i32::MAX as usize;
+
 /// A page that an adapter was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
@@ -51,7 +54,7 @@ impl Page {
     /// What is wanted of something of this size; `pages_all`: the adapter pages also what it told no size of.
     pub(crate) fn new(size: Size, paging: Paging, pages_all: bool) -> Self {
         let count = paging.count.unwrap_or(MAX_VARIABLES).min(MAX_VARIABLES);
-        let start = paging.start.unwrap_or(0);
+        let start = paging.start.unwrap_or(0).min(MAX_START);
         let total = size.total();
         if total == 0 && pages_all {
             // One more, to know whether there are more.
@@ -216,6 +219,11 @@ mod tests {
         let only_named = Size::of(None, Some(200_000));
         let page = new(only_named, 10, 5);
         assert_eq!(page.arguments(7, only_named), json!({"variablesReference": 7, "start": 10, "count": 5}));
+        // A client may ask for any.
+        let beyond = Page::new(Size::default(), Paging { start: Some(usize::MAX), count: None }, true);
+        assert_eq!(beyond.arguments(7, Size::default())["start"], i32::MAX);
+        assert_eq!(told(&beyond, &members([])), (Vec::new(), 0));
+        assert_eq!(told(&new(only_named, usize::MAX, 5), &members([])), (Vec::new(), 0));
     }
 
     #[test]

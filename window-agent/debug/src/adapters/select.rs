@@ -273,7 +273,7 @@ fn for_process(table: &'static Table, attach: &Attach) -> Result<Vec<&'static Ad
             let message = format!("there is no process {pid}");
             return Err(DebugError::BadConfiguration { message });
         }
-        let name = exe.ok().and_then(|exe| Some(exe.file_name()?.to_string_lossy().into_owned()));
+        let name = exe.ok().map(|exe| program_name(&exe.to_string_lossy()).to_owned());
         let can = |adapter: &&Adapter| adapter.attach_by_pid.is_some();
         let in_interpreter: Vec<&Adapter> = all()
             .filter(can)
@@ -303,7 +303,13 @@ fn listener(host: Option<&str>, port: u16) -> Option<String> {
     address.ok().filter(IpAddr::is_loopback)?;
     let process = listeners::get_process_by_port(port, listeners::Protocol::TCP).ok()?;
     // Threads have names of their own, which go before the program's in the other field.
-    Path::new(&process.path).file_name().map(|name| name.to_string_lossy().into_owned())
+    Some(program_name(&process.path).to_owned())
+}
+
+/// The name of a running program. Linux marks the path of one whose file was replaced or removed.
+fn program_name(path: &str) -> &str {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Whether a program that is called so listens for this adapter.

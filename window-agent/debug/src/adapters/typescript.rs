@@ -23,8 +23,7 @@ const MAX_LOOKS: usize = 20_000;
 pub(super) fn refuse_uncompiled(start: &Start, options: &DebuggerOptions) -> Result<(), DebugError> {
     let given = Configuration::of(&start.configuration);
     let program = program_of(&given).filter(|program| has_extension(program, &SOURCES) && program.is_file());
-    let Some(program) = program.filter(|_| !given.attaches() && !chooses_runtime(&start.configuration))
-    else {
+    let Some(program) = program.filter(|_| !given.attaches() && !says_how(&start.configuration)) else {
         return Ok(());
     };
     let search_path = options.search_path.as_deref();
@@ -32,13 +31,16 @@ pub(super) fn refuse_uncompiled(start: &Start, options: &DebuggerOptions) -> Res
     let Some(version) = node.and_then(|node| shelf::version_of(&node, &["--version".to_owned()])) else {
         return Ok(());
     };
-    if (runs_types(&version) && !has_extension(&program, &["tsx"])) || is_compiled(&program, options) {
+    let is_markup = has_extension(&program, &["tsx"]);
+    if (runs_types(&version) && !is_markup) || is_compiled(&program, options) {
         return Ok(());
     }
+    // No node runs a `.tsx`.
+    let newer = if is_markup { "" } else { ", or use node 22.18 or later" };
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     Err(bad(format!(
         "{name} is TypeScript, which node {version} cannot run; compile it with source maps (tsc --sourceMap), \
-         or run it by tsx with `arguments` {{\"runtimeArgs\": [\"--import\", \"tsx\"]}}, or use node 22.18 or later"
+         or run it by tsx with `arguments` {{\"runtimeArgs\": [\"--import\", \"tsx\"]}}{newer}"
     )))
 }
 
@@ -46,9 +48,11 @@ fn has_extension(path: &Path, known: &[&str]) -> bool {
     path.extension().and_then(|extension| extension.to_str()).is_some_and(|own| known.contains(&own))
 }
 
-/// Whether something else runs the program than node as it is.
-fn chooses_runtime(configuration: &Map<String, Value>) -> bool {
-    ["runtimeExecutable", "runtimeArgs", "envFile"].iter().any(|field| configuration.contains_key(*field))
+/// Whether something else runs the program than node as it is, or what it is compiled to lies somewhere else, or comes
+/// to be only when it is started.
+fn says_how(configuration: &Map<String, Value>) -> bool {
+    const FIELDS: [&str; 5] = ["runtimeExecutable", "runtimeArgs", "envFile", "outFiles", "preLaunchTask"];
+    FIELDS.iter().any(|field| configuration.get(*field).is_some_and(|value| !value.is_null()))
         || configuration.get("env").and_then(|env| env.get("NODE_OPTIONS")).is_some()
 }
 

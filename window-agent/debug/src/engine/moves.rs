@@ -34,6 +34,9 @@ impl Engine {
             return self.answer(id, Err(DebugError::Busy { thread_id }));
         }
         let wait = live.wait(key, id, Some(thread_id));
+        if live.plan.session.opens_core() {
+            return self.answer(wait.id, Err(DebugError::CoreDump));
+        }
         if let Some(stop) = take_untold(live) {
             // It stopped after an earlier wait had ended: that is news.
             return self.tell_stop(key, stop, vec![wait]);

@@ -40,7 +40,12 @@ impl SessionPlan {
     /// Whether there is a program that lives on when the session ends: one that was attached to, and not what one left
     /// behind.
     pub(crate) fn leaves_program(&self) -> bool {
-        self.kind == StartKind::Attach && read::<Configuration>(&self.arguments).core_file.is_none()
+        self.kind == StartKind::Attach && !self.opens_core()
+    }
+
+    /// Whether it looks at a core dump.
+    pub(crate) fn opens_core(&self) -> bool {
+        read::<Configuration>(&self.arguments).core_file.is_some()
     }
 }
 

@@ -3,7 +3,8 @@
 use std::process::Command;
 
 use baton_agent_debug::adapters::wish::{Launch, Wish};
-use baton_agent_debug::types::{Evaluate, Resume, Waited};
+use baton_agent_debug::error::DebugError;
+use baton_agent_debug::types::{Evaluate, Phase, Resume, Waited};
 use serde_json::json;
 
 use crate::programs::{PATIENCE, Program, debugger, shelf, wait_for};
@@ -48,7 +49,9 @@ async fn a_core_dump_is_looked_at(adapter: &str) {
     assert!(!status.is_attached, "{status:?}");
     let resumed =
         debugger.resume(Some(&stop.session), stop.thread_id, Resume::Continue, wait_for(PATIENCE)).await;
-    assert!(!matches!(resumed, Ok(Waited::Completed(_))), "{resumed:?}");
+    assert_eq!(resumed.map(drop), Err(DebugError::CoreDump));
+    let status = debugger.status(Some(&stop.session)).await.unwrap();
+    assert_eq!(status.phase, Phase::Stopped);
     debugger.stop_all().await;
 }
 

@@ -56,31 +56,15 @@ func main() {
 
 fn program(adapter: &str, language: &str) -> Program {
     let looping = |text: &str| text.lines().find(|line| line.ends_with("// here")).unwrap().trim().to_owned();
-    match language {
-        "js" => Program::new("program.js", JAVASCRIPT, &looping(JAVASCRIPT)),
-        "java" => {
-            let program = Program::new("Program.java", JAVA, &looping(JAVA));
-            let mut build = Command::new("javac");
-            build.args(["-g", "-d"]).arg(program.source.with_file_name("out")).arg(&program.source);
-            assert!(build.status().expect("a JDK is installed").success());
-            program
-        }
-        "c" => Program::compiled(C, &looping(C), &[]),
-        "rs" => {
-            let mut program = Program::new("program.rs", RUST, &looping(RUST));
-            program.path = program.source.with_extension("");
-            let mut build = Command::new("rustc");
-            build.args(["-g", "-o"]).arg(&program.path).arg(&program.source);
-            assert!(build.status().expect("Rust is installed").success());
-            program
-        }
-        "go" => {
-            let program = Program::new("program.go", GO, &looping(GO));
-            std::fs::write(program.folder.path().join("go.mod"), "module program\n\ngo 1.19\n").unwrap();
-            program
-        }
+    let (name, text) = match language {
+        "js" => ("program.js", JAVASCRIPT),
+        "java" => ("Program.java", JAVA),
+        "c" => ("program.c", C),
+        "rs" => ("program.rs", RUST),
+        "go" => ("program.go", GO),
         other => panic!("{adapter}: {other}"),
-    }
+    };
+    Program::built(name, text, &looping(text))
 }
 
 /// The frame of the program's own, its variables, and an expression there.

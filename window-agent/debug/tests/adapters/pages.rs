@@ -44,22 +44,7 @@ public class Program {
 
 fn program(name: &str, text: &str) -> Program {
     let looping = text.lines().find(|line| line.ends_with("here")).unwrap().trim();
-    match name {
-        "program.c" => Program::compiled(text, looping, &[]),
-        "program.go" => {
-            let program = Program::new(name, text, looping);
-            std::fs::write(program.folder.path().join("go.mod"), "module program\n\ngo 1.19\n").unwrap();
-            program
-        }
-        "Program.java" => {
-            let program = Program::new(name, text, looping);
-            let mut build = std::process::Command::new("javac");
-            build.args(["-g", "-d"]).arg(program.source.with_file_name("out")).arg(&program.source);
-            assert!(build.status().expect("a JDK is installed").success());
-            program
-        }
-        _ => Program::new(name, text, looping),
-    }
+    Program::built(name, text, looping)
 }
 
 async fn page(debugger: &Debugger, stop: &StopEvent, expression: &str, start: usize) -> Variables {

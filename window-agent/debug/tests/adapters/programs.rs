@@ -184,21 +184,36 @@ impl Program {
         match adapter {
             "debugpy" => Self::new("program.py", PYTHON, "turns += 1"),
             "js-debug" => Self::new("program.js", JAVASCRIPT, "turns++;"),
-            "delve" => {
-                let program = Self::new("program.go", GO, "turns++");
-                std::fs::write(program.folder.path().join("go.mod"), "module program\n\ngo 1.19\n").unwrap();
-                program
-            }
-            "java" => {
-                let program = Self::new("Program.java", JAVA, "turns++;");
-                let mut build = Command::new("javac");
-                build.args(["-g", "-d"]).arg(program.source.with_file_name("out")).arg(&program.source);
-                assert!(build.status().expect("a JDK is installed").success());
-                program
-            }
+            "delve" => Self::built("program.go", GO, "turns++"),
+            "java" => Self::built("Program.java", JAVA, "turns++;"),
             "bash-dap" => Self::new("program.sh", BASH, "turns=$((turns + 1))"),
             _ => Self::compiled(C, "turns++;", &[]),
         }
+    }
+
+    /// A source that can be started, in whichever language it is.
+    pub(crate) fn built(name: &str, text: &str, looping: &str) -> Self {
+        let mut program = Self::new(name, text, looping);
+        let source = program.source.clone();
+        match source.extension().and_then(|extension| extension.to_str()) {
+            Some("c") => return Self::compiled(text, looping, &[]),
+            Some("go") => {
+                std::fs::write(source.with_file_name("go.mod"), "module program\n\ngo 1.19\n").unwrap()
+            }
+            Some("java") => {
+                let mut build = Command::new("javac");
+                build.args(["-g", "-d"]).arg(source.with_file_name("out")).arg(source);
+                assert!(build.status().expect("a JDK is installed").success());
+            }
+            Some("rs") => {
+                program.path = source.with_extension("");
+                let mut build = Command::new("rustc");
+                build.args(["-g", "-o"]).arg(&program.path).arg(source);
+                assert!(build.status().expect("Rust is installed").success());
+            }
+            _ => {}
+        }
+        program
     }
 
     /// A program in C.

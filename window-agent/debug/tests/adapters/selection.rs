@@ -8,7 +8,7 @@ use baton_agent_debug::types::{Resume, Start, Waited};
 use baton_agent_debug::{Debugger, DebuggerOptions};
 use serde_json::json;
 
-use crate::languages::Language;
+use crate::languages::{Language, workspace_root};
 use crate::programs::{PATIENCE, wait_for};
 use crate::quirks::{at, printed};
 use crate::scenario::options;
@@ -238,10 +238,44 @@ async fn typescript_that_node_does_not_run_is_refused_with_what_helps() {
          or run it by tsx with `arguments` {\"runtimeArgs\": [\"--import\", \"tsx\"]}, or use node 22.18 or later"
     );
     // Whoever says how it is run, or has compiled it, is not asked: what this node says then is another error.
-    let other = started(json!({"runtimeArgs": ["--import", "tsx"]})).await;
-    assert!(other.as_ref().err().is_none_or(|error| !error.contains("TypeScript")), "{other:?}");
+    for how in [
+        json!({"runtimeArgs": ["--import", "tsx"]}),
+        json!({"outFiles": ["/elsewhere/**/*.js"]}),
+        json!({"preLaunchTask": "compile"}),
+    ] {
+        let other = started(how).await;
+        assert!(other.as_ref().err().is_none_or(|error| !error.contains("TypeScript")), "{other:?}");
+    }
+    assert_eq!(started(json!({"preLaunchTask": null})).await, Err(refused));
     std::fs::create_dir(folder.path().join("dist")).unwrap();
     std::fs::write(folder.path().join("dist/shop.js"), "").unwrap();
     let other = started(json!({})).await;
     assert!(other.as_ref().err().is_none_or(|error| !error.contains("TypeScript")), "{other:?}");
+}
+
+/// As the refusal says; node itself has no types in a `.tsx`.
+#[tokio::test]
+async fn typescript_is_debugged_under_tsx() {
+    let folder = tempfile::tempdir().unwrap();
+    let modules = workspace_root().join(".cache/typescript/node_modules");
+    std::os::unix::fs::symlink(modules, folder.path().join("node_modules")).unwrap();
+    let program = folder.path().join("shop.tsx");
+    let text = "enum Kind { Book = 7 }\nfunction price(kind: Kind) {\n  const own: number = kind * 6;\n  \
+                console.log(own);\n}\nprice(Kind.Book);\n";
+    std::fs::write(&program, text).unwrap();
+    let debugger = Debugger::spawn(options(folder.path()));
+    let start = debugger.configure(&launch(&program)).await.unwrap();
+    let refused = debugger.start(start.clone(), wait_for(PATIENCE)).await.unwrap_err().to_string();
+    let advice = r#"{"runtimeArgs": ["--import", "tsx"]}"#;
+    assert!(refused.ends_with(&format!("run it by tsx with `arguments` {advice}")), "{refused}");
+    debugger.set_breakpoint(at(&program, 4)).await.unwrap();
+    let mut start = start;
+    start.configuration.extend(serde_json::from_str::<serde_json::Map<_, _>>(advice).unwrap());
+    let waited = debugger.start(start, wait_for(PATIENCE)).await;
+    let Ok(Waited::Stopped(stop)) = waited else { panic!("{waited:?}") };
+    assert_eq!(stop.call_stack[0].line_number, 4, "{stop:#?}");
+    let variables = &stop.top_frame_variables.as_ref().unwrap().variables;
+    let own = variables.iter().find(|variable| variable.name == "own").unwrap();
+    assert_eq!(own.value, "42");
+    debugger.stop_all().await;
 }

@@ -156,11 +156,7 @@ async fn an_object_of_python_is_its_parts() {
 }
 
 pub(crate) fn java(text: &str, here: &str) -> Program {
-    let program = Program::new("Program.java", text, here);
-    let mut build = Command::new("javac");
-    build.args(["-g", "-d"]).arg(program.source.with_file_name("out")).arg(&program.source);
-    assert!(build.status().expect("a JDK is installed").success());
-    program
+    Program::built("Program.java", text, here)
 }
 
 #[tokio::test]
