@@ -1,9 +1,11 @@
-// The port of the one URL when something is in its way, and when Baton was ended: a sentence, and a button that helps.
+// What the settings written by hand do, and the port when something is in its way or Baton was ended: a sentence, and a
+// button that helps.
 
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { test } from 'node:test';
 
+import { connect } from './client.mjs';
 import { until } from './editor.mjs';
 import { freePort } from './place.mjs';
 import { stage } from './stage.mjs';
@@ -61,6 +63,24 @@ test('a port written into the settings by hand is carried out, and a configurati
     editor.writeMachineSettings({});
     await until('it is taken back', () => editor.settings().routing === 'live', SOON_MS);
     await window.waitForStatus('live', SOON_MS);
+});
+
+test('debugging that is turned off in the settings is refused with what turns it on', async () => {
+    const client = await connect(editor, 'typescript', '?toolsets=debug,code');
+    try {
+        assert.equal((await client.call('debug', { action: 'sessions' })).code, undefined);
+        editor.writeMachineSettings({ 'baton.debugEnabled': false });
+        const refused = await until('it is refused', async () => {
+            const answer = await client.call('debug', { action: 'sessions' });
+            return answer.code && answer;
+        }, SOON_MS);
+        assert.equal(refused.code, 'debug_disabled', JSON.stringify(refused));
+        assert.ok((await client.list()).every((name) => name !== 'debug'));
+        editor.writeMachineSettings({});
+        await until('it is offered again', async () => (await client.list()).includes('debug'), SOON_MS);
+    } finally {
+        await client.close();
+    }
 });
 
 test('a stranger holds the port: the user is told who, and moves Baton with the button', async () => {

@@ -1,7 +1,5 @@
 //! A program that comes to a stop in a library is told with what it was doing itself.
 
-use std::process::Command;
-
 use baton_agent_debug::adapters::wish::{Launch, Wish};
 use baton_agent_debug::types::{Evaluate, StopEvent, Waited};
 
