@@ -62,6 +62,8 @@ pub struct Adapter {
     pub(crate) stop_on_entry_rust: Option<Map<String, Value>>,
     /// Put into a launch of a program in Rust; `{rust}` stands for the folder of its toolchain's texts for values.
     pub(crate) launch_rust: Map<String, Value>,
+    /// Put into each configuration, behind what a list of its own holds; `{lldb_texts}` stands for Baton's texts for lldb.
+    pub(crate) fields: Map<String, Value>,
     /// Put behind the arguments of an adapter that is started; `{texts}` stands for Baton's texts for gdb.
     pub(crate) args: Vec<String>,
     /// Put behind the arguments of an adapter that is started for such a program; `{rust}` stands for the same.

@@ -208,7 +208,7 @@ async fn a_wait_ends_by_timeout_stop_and_cancellation_and_the_program_runs_on() 
     let agent = Agent::start(FILES).await;
     let mut transcript = Transcript::start(&agent).await;
     let started =
-        transcript.call("start_debugging", json!({"configuration_name": "wait", "timeout": 1.5})).await;
+        transcript.call("start_debugging", json!({"configuration_name": "wait", "timeout": 4})).await;
     assert_eq!(started["status"], "timeout");
 
     // A client that goes away: its connection ends, and with it the wait.
@@ -246,7 +246,7 @@ async fn a_wait_ends_by_timeout_stop_and_cancellation_and_the_program_runs_on() 
     }
     other.cancel().await.unwrap();
     transcript.end(expect![[r#"
-        > start_debugging {"configuration_name":"wait","timeout":1.5}
+        > start_debugging {"configuration_name":"wait","timeout":4}
         {"message":"Timed out waiting for the debugger to stop for the first time. The program is still running: continue_debugging waits on, stop_debugging ends it. Threads (running, values are not available):\n1 MainThread:\n  wait.py:LINE in <module>","session_id":"SESSION","status":"timeout"}
         > continue_debugging {"thread_id":1}
         {"message":"The wait for the program to stop again was interrupted. The program was not stopped by it.","session_id":"SESSION","status":"interrupted"}

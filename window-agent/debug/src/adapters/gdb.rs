@@ -1,15 +1,36 @@
-//! gdb: what it is given as it starts: texts for values that it has none for, and where sources are.
+//! gdb, and what it shares with lldb: what they are given as they start: texts for values that they have none for, and
+//! where sources are.
 
 use serde_json::{Map, Value};
 
-/// In gdb's own Python.
-const TEXTS: &str = include_str!("gdb_texts.py");
-/// Stands for them in an adapter's arguments.
-const PLACEHOLDER: &str = "{texts}";
+/// What stands for texts in an adapter's arguments and fields, and the texts, in its own Python.
+const TEXTS: [(&str, &str); 2] =
+    [("{texts}", include_str!("gdb_texts.py")), ("{lldb_texts}", include_str!("lldb_texts.py"))];
 
-/// Arguments with the texts in that place, as a literal of Python, which JSON's are.
+/// Arguments with the texts in their places.
 pub(crate) fn args(args: &[String]) -> Vec<String> {
-    args.iter().map(|arg| arg.replace(PLACEHOLDER, &Value::from(TEXTS).to_string())).collect()
+    args.iter().map(|arg| filled(arg)).collect()
+}
+
+/// The same for fields of a configuration.
+pub(crate) fn fields(fields: &Map<String, Value>) -> Map<String, Value> {
+    let fill = |value: &Value| match value {
+        Value::Array(items) => items
+            .iter()
+            .map(|item| item.as_str().map_or_else(|| item.clone(), |text| filled(text).into()))
+            .collect(),
+        other => other.clone(),
+    };
+    fields.iter().map(|(name, value)| (name.clone(), fill(value))).collect()
+}
+
+/// As literals of Python, which JSON's are; lldb runs what stands between backquotes.
+fn filled(text: &str) -> String {
+    let fill = |text: String, (placeholder, texts): &(&str, &str)| match text.contains(placeholder) {
+        true => text.replace(placeholder, &Value::from(*texts).to_string().replace('`', "\\u0060")),
+        false => text,
+    };
+    TEXTS.iter().fold(text.to_owned(), fill)
 }
 
 /// Arguments for each path of the configuration's `sourceMap`, an object or a list of pairs: where something was

@@ -1,8 +1,13 @@
-"""Texts for values that gdb has none for: structures, what is behind a pointer to one, and Rust's enums.
+"""Texts for values that gdb has none for: structures, what is behind a pointer to one, Rust's enums, and the members of
+collections, of which libraries' own texts tell the number.
 
-Nothing is read that could be large or is not initialized yet: of a collection of Rust the toolchain's own short text, of
-what is behind a pointer in a structure the address. What cannot be read has no text, as before.
+What could be large or is not initialized yet is read to its first members only; gdb itself counts all members of each
+variable at each stop, and for ever where a vector is not made yet. Of what is behind a pointer in a structure the address
+is told.
 """
+
+import itertools
+import re
 
 import gdb
 import gdb.printing
@@ -12,6 +17,11 @@ MAX_PARTS = 20
 # Characters of a value, and of one in it.
 MAX_TEXT = 400
 MAX_PART = 200
+# Members that can be paged through.
+MAX_MEMBERS = 1_000_000
+# Members that are counted where the text tells no number.
+MAX_COUNTED = 2_000
+COUNT = re.compile(r"of length (\d+)|with (\d+) element|size=(\d+)")
 
 STRUCTURES = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION)
 REFERENCES = (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
@@ -35,17 +45,63 @@ def last_name(path):
     return path[start:].split("<")[0]
 
 
-def toolchains(value):
-    """What Rust's toolchain has for a value."""
-    lists = [file.pretty_printers for file in gdb.objfiles()] + [gdb.current_progspace().pretty_printers]
-    for lookup in [lookup for printers in lists for lookup in printers]:
-        printer = getattr(lookup, "enabled", True) and lookup(value)
+def places():
+    return [*gdb.objfiles(), gdb.current_progspace()]
+
+
+def librarys(value):
+    """What a library, or Rust's toolchain, has for a value."""
+    for other in [other for place in places() for other in place.pretty_printers if other is not lookup]:
+        printer = getattr(other, "enabled", True) and other(value)
         if printer:
             return printer
     return None
 
 
-def words(printer):
+def problem_of(value):
+    """Why a value cannot be read; what is not small is not tried."""
+    if not isinstance(value, gdb.Value) or value.type.strip_typedefs().code in (*STRUCTURES, gdb.TYPE_CODE_ARRAY):
+        return None
+    try:
+        value.fetch_lazy()
+    except gdb.error as error:
+        return error
+    return None
+
+
+def hint_of(printer):
+    return printer.display_hint() if hasattr(printer, "display_hint") else None
+
+
+def members_of(printer):
+    """Names and values; of a map the keys are the names."""
+    children = iter(printer.children())
+    if hint_of(printer) != "map":
+        return children
+    return (("[%s]" % of_key(key), value) for (_, key), (_, value) in zip(children, children))
+
+
+def of_key(key):
+    return cut(key.format_string(max_elements=MAX_PARTS, max_depth=1) if isinstance(key, gdb.Value) else str(key))
+
+
+def words(printer, depth):
+    """A text, and of a collection its first members."""
+    text = own_words(printer)
+    hint = hint_of(printer)
+    if hint not in ("array", "map") or not hasattr(printer, "children") or text.startswith('"'):
+        return text
+    told = []
+    for name, value in itertools.islice(members_of(printer), MAX_PARTS + 1):
+        member = of_rust(value, depth + 2) if isinstance(value, gdb.Value) else str(value)
+        told.append(member if hint == "array" else "%s: %s" % (name[1:-1], member))
+    if len(told) > MAX_PARTS:
+        told[MAX_PARTS] = "..."
+    told = ("[%s]" if hint == "array" else "{%s}") % ", ".join(told)
+    return cut("%s %s" % (text, told), MAX_PART if depth else MAX_TEXT)
+
+
+def own_words(printer):
     told = printer.to_string() if hasattr(printer, "to_string") else None
     if isinstance(told, gdb.LazyString):
         start, length = told.value(), told.length
@@ -90,9 +146,9 @@ def of_rust(value, depth):
         return last_name(str(value))
     if kind.code not in STRUCTURES:
         return cut(value.format_string(max_elements=MAX_PARTS, max_depth=1))
-    printer = toolchains(value)
+    printer = librarys(value)
     if printer is not None:
-        return words(printer)
+        return words(printer, depth) if depth < MAX_DEPTH else own_words(printer)
     path, fields = str(kind), fields_of(value)
     if len(fields) == 1 and str(fields[0].type) == "%s::%s" % (path, fields[0].name):
         # The variant that it is.
@@ -115,6 +171,32 @@ def of_pointer(value):
     return "&" + text if gdb.current_language() == "rust" else "%s %s" % (hex(int(value)), text)
 
 
+def text_of(printer):
+    """What one variable cannot tell must not cost gdb's answer about all others."""
+    try:
+        return str(printer.to_string())
+    except Exception as error:
+        return "<error: %s>" % error
+
+
+class Safe:
+    """A library's text for one value, as that of a string."""
+
+    def __init__(self, plain):
+        self.plain = plain
+
+    def to_string(self):
+        return text_of(self.plain)
+
+
+class Unreadable:
+    def __init__(self, error):
+        self.error = error
+
+    def to_string(self):
+        return "<error: %s>" % self.error
+
+
 class Told:
     """A text, and the parts that gdb itself has."""
 
@@ -131,16 +213,68 @@ class Told:
     def to_string(self):
         Told.is_busy = True
         try:
-            return self.text(self.value)
+            return self.text(self.value) or text_of(self.plain)
         except Exception:
-            return self.plain.to_string()
+            return text_of(self.plain)
         finally:
             Told.is_busy = False
+
+
+class Collection(Told, gdb.ValuePrinter if hasattr(gdb, "ValuePrinter") else object):
+    """Its members come one by one, as they are asked for."""
+
+    def __init__(self, value, plain):
+        super().__init__(of_structure, value, plain)
+        self.members, self.came = None, []
+        self.children = self.all_members
+        self.num_children, self.child = self.count, self.member
+
+    def display_hint(self):
+        return "array" if hint_of(self.plain) == "array" else None
+
+    def count(self):
+        """Who is not made yet may say any number."""
+        if all(problem_of(value) is not None for _, value in self.fetched(1)):
+            return 0
+        told = COUNT.search(text_of(self.plain))
+        return min(int(told[told.lastindex]), MAX_MEMBERS) if told else len(self.fetched(MAX_COUNTED))
+
+    def fetched(self, count):
+        try:
+            if self.members is None:
+                self.members = members_of(self.plain)
+            self.came += itertools.islice(self.members, max(0, count - len(self.came)))
+        except Exception:
+            # Nothing is there.
+            self.members = iter(())
+        return self.came[:count]
+
+    def member(self, place):
+        members = self.fetched(place + 1)
+        return members[place] if place < len(members) else ("[%d]" % place, "<error: it is not there>")
+
+    def all_members(self):
+        return iter(self.fetched(MAX_COUNTED))
+
+
+def stand_first(*_):
+    """gdb asks files before all others; only who is asked first can tell a library's values in another way."""
+    for place in places():
+        printers = place.pretty_printers
+        if printers and printers[0] is not lookup:
+            place.pretty_printers = [lookup] + [other for other in printers if other is not lookup]
 
 
 def lookup(value):
     if Told.is_busy:
         return None
+    plain = librarys(value)
+    if plain is not None:
+        is_one = not hasattr(plain, "children") or hint_of(plain) == "string"
+        return Safe(plain) if is_one else Collection(value, plain)
+    problem = problem_of(value)
+    if problem is not None:
+        return Unreadable(problem)
     kind = value.type.strip_typedefs()
     if kind.code in STRUCTURES:
         return Told(of_structure, value, gdb.printing.NoOpStructPrinter(kind, value))
@@ -152,3 +286,5 @@ def lookup(value):
 
 if hasattr(gdb.printing, "NoOpStructPrinter"):
     gdb.pretty_printers.append(lookup)
+    gdb.events.new_objfile.connect(stand_first)
+    gdb.events.stop.connect(stand_first)

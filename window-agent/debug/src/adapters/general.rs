@@ -1,6 +1,7 @@
 //! A configuration becomes a plan, for all adapters that are described by data; what differs beyond that is a few
 //! functions, one for each dialect.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -152,6 +153,7 @@ pub(crate) fn plan(
         let own = adapter.stop_on_entry_rust.as_ref().filter(|_| is_rust);
         merge(&mut arguments, own.unwrap_or(&adapter.stop_on_entry));
     }
+    merge(&mut arguments, &gdb::fields(&adapter.fields));
     let has_cwd = arguments.contains_key("cwd");
     if let Some(folder) = options.folders.first()
         && kind == StartKind::Launch
@@ -212,9 +214,20 @@ fn open_core(
     if !path.is_file() {
         return Err(bad(format!("the core dump {} does not exist", path.display())));
     }
+    if !is_core(&path) {
+        return Err(bad(format!("{} is not a core dump", path.display())));
+    }
     arguments.insert("coreFile".to_owned(), json!(path));
     arguments.insert("request".to_owned(), json!(StartKind::Attach.command()));
     Ok(())
+}
+
+/// By its first bytes: an ELF file of the type `ET_CORE`. Of another system's files nothing is known.
+fn is_core(path: &Path) -> bool {
+    let mut head = [0; 18];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    let kind = if head[5] == 2 { [0, 4] } else { [4, 0] };
+    !cfg!(target_os = "linux") || (read.is_ok() && head.starts_with(b"\x7fELF") && head[16..] == kind)
 }
 
 /// Takes the wish to stop at the first line out of a configuration: each adapter has its own way.

@@ -152,7 +152,8 @@ impl Capture {
     /// Where in the stack the program's own files begin, when it came into a library without being led there: what it
     /// was doing is told then.
     fn own_place(&self, folders: &[PathBuf]) -> Option<usize> {
-        const UNASKED: [&str; 3] = ["exception", "signal", "pause"];
+        // What is attached to, a core dump too, stands wherever it is.
+        const UNASKED: [&str; 4] = ["exception", "signal", "pause", "attach"];
         self.captured.event.reason.as_deref().filter(|reason| UNASKED.contains(reason))?;
         let is_own = |frame: &body::StackFrame| {
             let path = frame.source.path.as_deref().map(Path::new);
@@ -268,7 +269,7 @@ mod tests {
             requests.iter().map(|(_, arguments, _)| arguments["frameId"].clone()).collect::<Vec<_>>()
         };
         let (library, packaged, own) = ("/usr/lib/json.py", "/w/node_modules/a.js", "/w/shop.py");
-        for reason in ["exception", "signal", "pause"] {
+        for reason in ["exception", "signal", "pause", "attach"] {
             assert_eq!(asked(reason, &[library, packaged, own, own]), [1, 3], "{reason}");
             assert_eq!(asked(reason, &[own, library]), [1], "it stopped there itself");
             assert_eq!(asked(reason, &[library, packaged]), [1], "there is none");

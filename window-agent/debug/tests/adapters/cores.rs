@@ -44,6 +44,7 @@ async fn a_core_dump_is_looked_at(adapter: &str) {
     assert!(is_own(frame.line_number), "{stop:#?}");
     let expression = Evaluate { expression: "own".to_owned(), frame_id: frame.frame_id, context: None };
     assert_eq!(debugger.evaluate(expression).await.unwrap().result, "42");
+    assert_eq!(stop.meant_frame(), Some(frame.frame_id), "{stop:#?}");
     // Nothing runs, and nothing goes on.
     let status = debugger.status(Some(&stop.session)).await.unwrap();
     assert!(!status.is_attached, "{status:?}");
@@ -68,15 +69,17 @@ async fn a_core_dump_is_looked_at_with_lldb_dap() {
 #[tokio::test]
 async fn a_core_dump_that_is_not_there_or_cannot_be_read_is_told() {
     let program = Program::compiled(C, "if (own) abort(); // here", &[]);
-    for (adapter, expected) in [
-        ("gdb", "core.1 does not exist"),
-        ("codelldb", "codelldb reads no core dumps; use adapter gdb or lldb-dap"),
+    for (adapter, core, expected) in [
+        ("gdb", "core.1", "core.1 does not exist"),
+        ("lldb-dap", "program.c", "program.c is not a core dump"),
+        ("lldb-dap", "program", "program is not a core dump"),
+        ("codelldb", "core.1", "codelldb reads no core dumps; use adapter gdb or lldb-dap"),
     ] {
         let debugger = debugger(&program);
         let wish =
             Launch { adapter: Some(adapter.to_owned()), program: program.path.clone(), ..Launch::default() };
         let mut start = debugger.configure(&Wish::Launch(wish)).await.unwrap();
-        start.configuration.insert("coreFile".to_owned(), json!("core.1"));
+        start.configuration.insert("coreFile".to_owned(), json!(core));
         let error = debugger.start(start, wait_for(PATIENCE)).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }

@@ -9,6 +9,7 @@
 )]
 
 mod attach;
+mod collections;
 mod cores;
 mod expressions;
 mod faults;

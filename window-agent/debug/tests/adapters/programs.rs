@@ -205,11 +205,11 @@ impl Program {
                 build.args(["-g", "-d"]).arg(source.with_file_name("out")).arg(source);
                 assert!(build.status().expect("a JDK is installed").success());
             }
-            Some("rs") => {
+            Some(extension @ ("cpp" | "rs")) => {
                 program.path = source.with_extension("");
-                let mut build = Command::new("rustc");
-                build.args(["-g", "-o"]).arg(&program.path).arg(source);
-                assert!(build.status().expect("Rust is installed").success());
+                let mut build = Command::new(if extension == "rs" { "rustc" } else { "c++" });
+                build.arg("-g").arg("-o").arg(&program.path).arg(source);
+                assert!(build.status().expect("a compiler is installed").success());
             }
             _ => {}
         }

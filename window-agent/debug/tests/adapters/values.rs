@@ -255,16 +255,8 @@ async fn a_module_of_javascript_has_its_variables() {
     assert_eq!((value.as_str(), names(&stop)), ("{sold: 50}", vec!["shop"]));
 }
 
-fn build(mut program: Program, compiler: &mut Command) -> Program {
-    program.path = program.source.with_extension("");
-    let built = compiler.arg("-o").arg(&program.path).arg(&program.source).status();
-    assert!(built.expect("a compiler is installed").success());
-    program
-}
-
 fn cpp() -> Program {
-    let program = Program::new("program.cpp", CPP, "return shop.sold - list[0]; // here");
-    build(program, Command::new("c++").args(["-g", "-O0"]))
+    Program::built("program.cpp", CPP, "return shop.sold - list[0]; // here")
 }
 
 #[tokio::test]
@@ -288,7 +280,10 @@ async fn a_structure_under_gdb_is_its_parts() {
 #[tokio::test]
 async fn a_structure_under_lldb_is_its_parts() {
     let (stop, value, evaluated) = told("lldb-dap", &cpp()).await;
-    assert!(value.starts_with("Shop(name=\"x\", sold=50, item=Item(...), all=size=2, next=0x"), "{value}");
+    assert!(
+        value.starts_with("Shop(name=\"x\", sold=50, item=Item(...), all=size=2 {1, 2}, next=0x"),
+        "{value}"
+    );
     assert_eq!(evaluated, value);
     let at = value_of(&stop, "at");
     assert!(at.starts_with("0x") && at.ends_with(&value), "{at}");
@@ -296,8 +291,7 @@ async fn a_structure_under_lldb_is_its_parts() {
 }
 
 fn rust() -> Program {
-    let program = Program::new("program.rs", RUST, "println!(\"{shop:?} {at:?}\"); // here");
-    build(program, Command::new("rustc").arg("-g"))
+    Program::built("program.rs", RUST, "println!(\"{shop:?} {at:?}\"); // here")
 }
 
 /// Each debugger in its own words.
@@ -315,14 +309,15 @@ async fn values_of_rust_are_those_of_its_toolchain(adapter: &str, parts: &[&str]
 
 #[tokio::test]
 async fn rust_under_gdb() {
-    let whole = "Shop {name: \"x\", sold: 50, item: Item {price: Some(3), kind: Fruit {ripe: true}}, all: Vec(size=2), \
+    let whole = "Shop {name: \"x\", sold: 50, item: Item {price: Some(3), kind: Fruit {ripe: true}}, all: Vec(size=2) [1, 2], \
         others: (Tool(4), Other)}";
     values_of_rust_are_those_of_its_toolchain("gdb", &[whole]).await;
 }
 
 #[tokio::test]
 async fn rust_under_lldb() {
-    values_of_rust_are_those_of_its_toolchain("lldb-dap", &["name=\"x\"", "sold=50", "all=size=2"]).await;
+    values_of_rust_are_those_of_its_toolchain("lldb-dap", &["name=\"x\"", "sold=50", "all=size=2 {1, 2}"])
+        .await;
 }
 
 #[tokio::test]

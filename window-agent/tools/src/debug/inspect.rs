@@ -143,7 +143,11 @@ impl Call<'_> {
             redact::variables(&mut page.variables);
         }
         let lines: Vec<String> = page.variables.iter().map(text::variable).collect();
-        let mut told = text::list("Variables", &lines, "There are no variables.");
+        let none = match arguments.start.filter(|start| *start > 0) {
+            Some(start) => format!("There are no variables from {start} on."),
+            None => "There are no variables.".to_owned(),
+        };
+        let mut told = text::list("Variables", &lines, &none);
         let variables: Vec<Value> = page.variables.iter().map(details::variable).collect();
         let mut more = object(json!({"variables": variables}));
         if page.omitted > 0 {

@@ -1,0 +1,249 @@
+//! What collections hold: of each the shape, the first members and how many there are; of those that are not made yet,
+//! nothing that costs the answers about all others.
+
+use baton_agent_debug::Debugger;
+use baton_agent_debug::types::{Evaluate, Paging, Resume, StopEvent, Waited};
+
+use crate::programs::{PATIENCE, Program, debugger, wait_for};
+use crate::quirks::start_to_stop;
+
+const CPP: &str = r#"#include <array>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+struct Item { int price = 3; };
+int main() {
+  std::vector<int> list{1, 2};
+  std::vector<Item> items(2);
+  std::vector<std::vector<int>> nested{{1}, {2, 3}};
+  std::map<std::string, Item> named{{"k", Item{}}};
+  std::unordered_map<int, int> hashed{{1, 2}};
+  std::set<int> set{1, 2};
+  std::deque<int> deque{1, 2};
+  std::list<int> chain{1, 2};
+  std::array<int, 2> array{1, 2};
+  std::optional<int> some{5};
+  std::tuple<int, std::string> tuple{1, "x"};
+  std::pair<int, Item> pair{1, Item{}};
+  auto owner = std::make_unique<Item>();
+  std::vector<int> large(20000, 7);
+  std::map<int, int> map;
+  for (int n = 0; n < 1000; n++) map[n] = n * 2;
+  return list[0]; // here
+}
+"#;
+const HERE: &str = "return list[0]; // here";
+/// What each is under lldb, in both adapters.
+const LLDB: [(&str, &str); 13] = [
+    ("list", "size=2 {1, 2}"),
+    ("items", "size=2 {{price=3}, {price=3}}"),
+    ("nested", "size=2 {size=1 {1}, size=2 {2, 3}}"),
+    ("named", "size=1 {\"k\": {price=3}}"),
+    ("hashed", "size=1 {1: 2}"),
+    ("set", "size=2 {1, 2}"),
+    ("deque", "size=2 {1, 2}"),
+    ("chain", "size=2 {1, 2}"),
+    ("array", "{1, 2}"),
+    ("some", "5"),
+    ("tuple", "(1, \"x\")"),
+    ("pair", "(1, {price=3})"),
+    ("large", "size=20000 {7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, ...}"),
+];
+const GDB: [(&str, &str); 12] = [
+    ("list", "std::vector of length 2, capacity 2 = {1, 2}"),
+    ("items", "std::vector of length 2, capacity 2 = {{price = 3}, {price = 3}}"),
+    ("named", "std::map with 1 element = {[\"k\"] = {price = 3}}"),
+    ("hashed", "std::unordered_map with 1 element = {[1] = 2}"),
+    ("set", "std::set with 2 elements = {[0] = 1, [1] = 2}"),
+    ("deque", "std::deque with 2 elements = {1, 2}"),
+    ("chain", "std::__cxx11::list = {[0] = 1, [1] = 2}"),
+    ("array", "{_M_elems = {1, 2}}"),
+    ("some", "std::optional<int> = {[contained value] = 5}"),
+    ("tuple", "std::tuple containing = {[1] = 1, [2] = \"x\"}"),
+    ("pair", "{first = 1, second = {price = 3}}"),
+    (
+        "large",
+        "std::vector of length 20000, capacity 20000 = {7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7...}",
+    ),
+];
+
+/// In `use`, none of the collections is made when its first line is reached.
+const NOT_MADE: &str = r#"#include <deque>
+#include <list>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+__attribute__((noinline)) void fill() {
+  volatile unsigned char bytes[4096];
+  for (int n = 0; n < 4096; n++) bytes[n] = n * 37 % 251 + 1;
+}
+__attribute__((noinline)) int use(int given) {
+  std::vector<int> vector; // here
+  std::map<int, int> map;
+  std::list<int> list;
+  std::string text;
+  std::deque<int> deque;
+  std::unordered_map<int, int> hashed;
+  return vector.size() + map.size() + list.size() + text.size() + deque.size() + hashed.size() + given;
+}
+int main() {
+  fill();
+  return use(3);
+}
+"#;
+
+const RUST: &str = r#"use std::collections::{BTreeMap, HashMap, VecDeque};
+struct Item { price: i32, name: String }
+fn main() {
+    let list = vec![1, 2];
+    let items = vec![Item { price: 3, name: "x".to_owned() }];
+    let named = HashMap::from([("k".to_owned(), 1)]);
+    let sorted = BTreeMap::from([(1, 2)]);
+    let deque = VecDeque::from([1, 2]);
+    let large: Vec<i32> = (0..20_000).collect();
+    let sums = (items[0].price, items[0].name.len(), named.len(), sorted.len(), deque.len(), large.len());
+    println!("{sums:?} {list:?}"); // here
+}
+"#;
+const PRINT: &str = "println!(\"{sums:?} {list:?}\"); // here";
+
+async fn told(debugger: &Debugger, stop: &StopEvent, expression: &str) -> (String, i64) {
+    let frame_id = stop.call_stack[0].frame_id;
+    let wish = Evaluate { expression: expression.to_owned(), frame_id, context: None };
+    let told = debugger.evaluate(wish).await.unwrap_or_else(|error| panic!("{expression}: {error}"));
+    (told.result, told.variables_reference)
+}
+
+async fn are_told(adapter: &str, program: &Program, expected: &[(&str, &str)]) -> (Debugger, StopEvent) {
+    let debugger = debugger(program);
+    let stop = start_to_stop(&debugger, program, adapter).await;
+    for (name, expected) in expected {
+        assert_eq!((*name, told(&debugger, &stop, name).await.0.as_str()), (*name, *expected), "{adapter}");
+    }
+    (debugger, stop)
+}
+
+/// The last two of the map's thousand.
+async fn last_of_map(debugger: &Debugger, stop: &StopEvent) -> Vec<(String, String)> {
+    let reference = told(debugger, stop, "map").await.1;
+    let page = debugger.variables(reference, Paging { start: Some(998), count: Some(2) }).await.unwrap();
+    page.variables.into_iter().map(|member| (member.name, member.value)).collect()
+}
+
+fn pairs(pairs: [(&str, &str); 2]) -> Vec<(String, String)> {
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
+}
+
+fn cpp() -> Program {
+    Program::built("program.cpp", CPP, HERE)
+}
+
+/// Debian's package of libstdc++ brings the texts that gdb's are made of.
+fn brings_texts() -> bool {
+    std::path::Path::new("/usr/share/gdb/auto-load").is_dir()
+}
+
+#[tokio::test]
+async fn collections_of_cpp_under_gdb() {
+    if !brings_texts() {
+        return;
+    }
+    let (debugger, stop) = are_told("gdb", &cpp(), &GDB).await;
+    assert!(told(&debugger, &stop, "owner").await.0.starts_with("std::unique_ptr<Item> = {get() = 0x"));
+    assert_eq!(last_of_map(&debugger, &stop).await, pairs([("[998]", "1996"), ("[999]", "1998")]));
+    debugger.stop_all().await;
+}
+
+async fn collections_under_lldb(adapter: &str) {
+    let (debugger, stop) = are_told(adapter, &cpp(), &LLDB).await;
+    let (owner, _) = told(&debugger, &stop, "owner").await;
+    assert!(owner.starts_with("0x") && owner.ends_with(" {price=3}"), "{owner}");
+    let last = last_of_map(&debugger, &stop).await;
+    assert_eq!(last, pairs([("[998]", "(998, 1996)"), ("[999]", "(999, 1998)")]));
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn collections_of_cpp_under_lldb() {
+    collections_under_lldb("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn collections_of_cpp_under_codelldb() {
+    collections_under_lldb("codelldb").await;
+}
+
+async fn what_is_not_made_yet(adapter: &str) {
+    let program = Program::built("program.cpp", NOT_MADE, "std::vector<int> vector; // here");
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, adapter).await;
+    let variables = &stop.top_frame_variables.as_ref().expect("the variables are told").variables;
+    let given = variables.iter().find(|variable| variable.name == "given").map(|given| given.value.as_str());
+    assert_eq!(given, Some("3"), "{stop:#?}");
+    assert!(variables.len() >= 7, "{variables:#?}");
+    for name in ["vector", "map", "list", "text", "deque", "hashed"] {
+        told(&debugger, &stop, name).await;
+    }
+    let step = Resume::StepOver;
+    let waited = debugger.resume(Some(&stop.session), stop.thread_id, step, wait_for(PATIENCE)).await;
+    let Ok(Waited::Stopped(next)) = waited else { panic!("{waited:?}") };
+    assert_eq!(next.line, Some(i64::from(program.line) + 1), "{next:#?}");
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn what_is_not_made_yet_costs_no_other_answer_under_gdb() {
+    what_is_not_made_yet("gdb").await;
+}
+
+#[tokio::test]
+async fn what_is_not_made_yet_costs_no_other_answer_under_lldb() {
+    what_is_not_made_yet("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn what_is_not_made_yet_costs_no_other_answer_under_codelldb() {
+    what_is_not_made_yet("codelldb").await;
+}
+
+fn rust() -> Program {
+    Program::built("program.rs", RUST, PRINT)
+}
+
+#[tokio::test]
+async fn collections_of_rust_under_gdb() {
+    let expected = [
+        ("list", "Vec(size=2) [1, 2]"),
+        ("items", "Vec(size=1) [Item {price: 3, name: \"x\"}]"),
+        ("named", "HashMap(size=1) {\"k\": 1}"),
+        ("sorted", "BTreeMap(size=1) {1: 2}"),
+        ("deque", "VecDeque(size=2) [1, 2]"),
+        (
+            "large",
+            "Vec(size=20000) [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, ...]",
+        ),
+    ];
+    let (debugger, _) = are_told("gdb", &rust(), &expected).await;
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn collections_of_rust_under_lldb() {
+    let expected = [
+        ("list", "size=2 {1, 2}"),
+        ("items", "size=1 {{price=3, name=\"x\"}}"),
+        ("named", "size=1 {\"k\": 1}"),
+        ("deque", "size=2 {1, 2}"),
+        ("large", "size=20000 {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, ...}"),
+    ];
+    let (debugger, _) = are_told("lldb-dap", &rust(), &expected).await;
+    debugger.stop_all().await;
+}
