@@ -99,6 +99,8 @@ pub struct Adapter {
     pub(crate) evaluate_context: Option<String>,
     /// How an expression that was refused is asked once more.
     pub(crate) second_try: Option<SecondTry>,
+    /// What stands before the number of a place in a tuple, in the names that it gives them.
+    pub(crate) tuple_places: String,
     /// The first time it is asked for threads it tells those of the beginning.
     pub(crate) first_threads_are_old: bool,
     /// Of several breakpoints at one place it tells one: whether the condition of another held is not known.
@@ -130,7 +132,8 @@ pub struct Adapter {
     pub(crate) attach_tuning: Option<String>,
     /// Printed before a start that fails without any other sign.
     pub(crate) failure_sign: Option<String>,
-    /// How messages of its own begin that tell nothing: they are not told with what the program prints.
+    /// How messages of its own begin that tell nothing, and after a `*` what they hold: they are not told with what the
+    /// program prints.
     pub(crate) noise: Vec<String>,
     /// What lines begin with and hold that it prints on the program's standard output, at any time.
     pub(crate) stdout_noise: Vec<(String, String)>,
@@ -288,7 +291,10 @@ pub struct NpmInstall {
 impl Adapter {
     /// Whether it says this itself, and it tells nothing.
     pub(crate) fn is_noise(&self, text: &str) -> bool {
-        self.noise.iter().any(|beginning| text.starts_with(beginning))
+        self.noise.iter().any(|noise| match noise.split_once('*') {
+            Some((beginning, more)) => text.strip_prefix(beginning).is_some_and(|rest| rest.contains(more)),
+            None => text.starts_with(noise),
+        })
     }
 
     /// What the program itself put on its standard error.
@@ -312,6 +318,36 @@ impl Adapter {
             return text;
         }
         text.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
+    }
+
+    /// An expression with places in tuples as it names them: `t.1` is `t.__1` to lldb, which reads it as `0.1`. Texts and
+    /// numbers stay as they are.
+    pub(crate) fn with_its_places(&self, expression: &str) -> String {
+        let mut told = String::new();
+        // Whether a name ends here, or what can be instead of one.
+        let (mut after_name, mut in_word, mut quote) = (false, false, None);
+        let mut letters = expression.chars().peekable();
+        while let Some(letter) = letters.next() {
+            told.push(letter);
+            if let Some(end) = quote {
+                quote = Some(end).filter(|end| *end != letter);
+                continue;
+            }
+            if letter == '.' && after_name && letters.peek().is_some_and(char::is_ascii_digit) {
+                told.push_str(&self.tuple_places);
+                in_word = true;
+                continue;
+            }
+            let is_word = letter.is_alphanumeric() || letter == '_';
+            if is_word && !in_word {
+                after_name = !letter.is_ascii_digit();
+            } else if !is_word {
+                after_name = matches!(letter, ')' | ']');
+                quote = Some(letter).filter(|letter| matches!(letter, '"' | '\''));
+            }
+            in_word = is_word;
+        }
+        told
     }
 
     /// What VS Code may call it, its own name first.
@@ -348,5 +384,26 @@ impl Adapter {
     pub(crate) fn serves_source(&self, path: &Path) -> bool {
         let extension = path.extension().and_then(|extension| extension.to_str());
         self.extensions.is_empty() || extension.is_none_or(|extension| !self.foreign.contains(extension))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_tuples_have_its_names() {
+        let lldb = Adapter { tuple_places: "__".to_owned(), ..Adapter::default() };
+        for (given, expected) in [
+            ("t.1", "t.__1"),
+            ("t.1.0 + 1.5", "t.__1.__0 + 1.5"),
+            ("a[0].2", "a[0].__2"),
+            ("f(\"a.1\", 'b', x1.2)", "f(\"a.1\", 'b', x1.__2)"),
+            ("node.next.v", "node.next.v"),
+            ("x = .5", "x = .5"),
+        ] {
+            assert_eq!(lldb.with_its_places(given), expected);
+            assert_eq!(Adapter::default().with_its_places(given), given);
+        }
     }
 }

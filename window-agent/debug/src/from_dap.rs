@@ -249,8 +249,14 @@ fn exchange_references(body: &mut Value, owner: Owner, ids: &mut Ids) {
 /// Of an expression whose function came to a breakpoint.
 const STOPPED_INSIDE: &str =
     "The program stopped in a function that the expression calls, and is there now: its stack shows where.";
+/// Of an expression that calls what no program has.
+const NOT_COMPILED: &str = "A function that the expression calls is not compiled into the program: it was inlined, or is of a \
+    template and nobody else calls it. Read members instead.";
 /// What gdb and delve say in words that only who wrote them understands, and what it means.
-const PLAINLY: [(&str, &str); 3] = [
+const PLAINLY: [(&str, &str); 5] = [
+    ("Cannot evaluate function -- may be inlined", NOT_COMPILED),
+    // Baton's own methods for C++ fail so.
+    ("Error while executing Python code.", "It has no such key, or no value."),
     ("The program being debugged stopped while in a function called from GDB", STOPPED_INSIDE),
     ("Unable to evaluate expression: call stopped", STOPPED_INSIDE),
     (
@@ -264,6 +270,10 @@ const PLAINLY: [(&str, &str); 3] = [
 pub(crate) fn evaluation_problem(message: &str) -> String {
     if let Some((_, plain)) = PLAINLY.iter().find(|(words, _)| message.starts_with(words)) {
         return (*plain).to_owned();
+    }
+    // lldb's, after the language that it takes the expression for.
+    if message.contains("error: Couldn't look up symbols:") {
+        return NOT_COMPILED.to_owned();
     }
     if let Some(problem) = compilers_problem(message) {
         return cut(&problem, MAX_PROBLEM_LEN);
@@ -345,6 +355,11 @@ mod tests {
         assert!(told.starts_with("The program stopped in a function that the expression calls"), "{told}");
         let delve = "Unable to evaluate expression: call is only supported with topmost stack frame";
         assert!(evaluation_problem(delve).contains("in the topmost frame alone"));
+        let lldb = "Ran expression as 'C++14'.\nerror: Couldn't look up symbols:\n  _ZNSt6vectorIiSaIiEE2atEm\nHint: ...";
+        assert_eq!(
+            evaluation_problem(lldb),
+            evaluation_problem("Cannot evaluate function -- may be inlined")
+        );
         let programs = "RuntimeError: call stopped";
         assert_eq!(evaluation_problem(programs), programs, "the program's own words");
     }

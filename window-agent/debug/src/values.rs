@@ -34,6 +34,7 @@ impl Wordless {
             Some(inside) => inside.split_once(OBJECT).filter(|(_, at)| is_hex(at))?.0,
             None if value.is_empty() => "",
             // Its parameters, and how many of them there are, say more of what it is made of than of what it is.
+            None if kind == Some(value) && value.ends_with(']') => "",
             None if kind == Some(value) => value.split(['<', '[', '(']).next().unwrap_or_default(),
             None => value.split_once('@').filter(|(_, at)| is_hex(at))?.0,
         };
@@ -117,7 +118,8 @@ fn class_behind(value: &str, kind: &str) -> Option<String> {
     let digits = value.strip_prefix("0x").filter(|digits| is_hex(digits))?;
     let class = kind.strip_suffix('*')?.trim_end();
     let class = class.split(['<', '(', '[']).next()?.rsplit([':', ' ']).next()?;
-    (digits.bytes().any(|digit| digit != b'0') && class.chars().all(is_plain)).then(|| class.to_owned())
+    let is_somewhere = digits.bytes().any(|digit| digit != b'0');
+    (is_somewhere && class != "void" && class.chars().all(is_plain)).then(|| class.to_owned())
 }
 
 /// `[3]`, `3`.
@@ -158,6 +160,7 @@ mod tests {
         assert_eq!(class("Program$Shop@18"), some("Shop"));
         assert_eq!(class("a::Shop<i32>"), some("Shop"), "it is the type");
         assert_eq!(class(""), some(""));
+        assert_eq!(Wordless::of("int[5]", Some("int[5]"), 7).map(|array| array.class), some(""));
         for told in
             ["<module 'sys' (built-in)>", "x@y", "'a@12'", "int[3]@20", "ArrayList@21 size=3", "3", "a::Shop"]
         {
@@ -180,7 +183,7 @@ mod tests {
         let one = || vec![variable("*p", "5", "int", 0)];
         assert_eq!(told("0x7f10", "int *", one()), Some("0x7f10".to_owned()));
         for (value, kind) in
-            [("0x0000", "node *"), ("0x7f10", "node **"), ("0x7f10 \"a\"", "char *"), ("0x7f", "")]
+            [("0x0", "node *"), ("0x7f", "node **"), ("0x7f", "void *"), ("0x7f \"a\"", "char *"), ("0x7f", "")]
         {
             assert_eq!(told(value, kind, parts()), None, "{value} {kind}");
         }

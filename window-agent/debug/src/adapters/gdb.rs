@@ -1,11 +1,16 @@
-//! gdb, and what it shares with lldb: what they are given as they start: texts for values that they have none for, and
-//! where sources are.
+//! gdb, and what it shares with lldb: what they are given as they start: texts for values that they have none for, what
+//! mends gdb's own protocol, and where sources are.
 
 use serde_json::{Map, Value};
 
 /// What stands for texts in an adapter's arguments and fields, and the texts, in its own Python.
-const TEXTS: [(&str, &str); 2] =
-    [("{texts}", include_str!("gdb_texts.py")), ("{lldb_texts}", include_str!("lldb_texts.py"))];
+const TEXTS: [(&str, &str); 2] = [
+    (
+        "{texts}",
+        concat!(include_str!("gdb_texts.py"), include_str!("gdb_calls.py"), include_str!("gdb_methods.py")),
+    ),
+    ("{lldb_texts}", include_str!("lldb_texts.py")),
+];
 
 /// Arguments with the texts in their places.
 pub(crate) fn args(args: &[String]) -> Vec<String> {

@@ -89,6 +89,12 @@ def words(printer, depth):
     """A text, and of a collection its first members."""
     text = own_words(printer)
     hint = hint_of(printer)
+    if hint is None and hasattr(printer, "children"):
+        # What counts its owners, or guards what it holds.
+        for name, value in itertools.islice(printer.children(), 1):
+            held = of_rust(value, depth + 1) if name == "value" and isinstance(value, gdb.Value) else None
+            if held is not None:
+                return cut("%s %s" % (text, held), MAX_PART if depth else MAX_TEXT)
     if hint not in ("array", "map") or not hasattr(printer, "children") or text.startswith('"'):
         return text
     told = []
@@ -145,17 +151,31 @@ def of_rust(value, depth):
     if kind.code == gdb.TYPE_CODE_ENUM:
         return last_name(str(value))
     if kind.code not in STRUCTURES:
-        return cut(value.format_string(max_elements=MAX_PARTS, max_depth=1))
+        return cut(value.format_string(max_elements=MAX_PARTS, max_depth=2))
     printer = librarys(value)
     if printer is not None:
         return words(printer, depth) if depth < MAX_DEPTH else own_words(printer)
     path, fields = str(kind), fields_of(value)
+    if [field.name for field in fields] == ["data_ptr", "length"]:
+        return of_slice(value, depth)
     if len(fields) == 1 and str(fields[0].type) == "%s::%s" % (path, fields[0].name):
         # The variant that it is.
         return of_parts(fields[0].name, value[fields[0]], depth)
     if depth >= MAX_DEPTH:
         return "{...}"
     return of_parts("" if path.startswith("(") else last_name(path), value, depth)
+
+
+def of_slice(value, depth):
+    """A boxed one, which the toolchain has no text for."""
+    start, length = value["data_ptr"], int(value["length"])
+    count = min(length, MAX_PARTS)
+    if re.search(r"\bstr\b", str(value.type)):
+        letters = min(length, MAX_PART)
+        text = start.cast(gdb.lookup_type("u8").pointer()).string(encoding="utf-8", errors="replace", length=letters)
+        return '"%s"%s' % (text, "..." if length > letters else "")
+    told = [of_rust((start + place).dereference(), depth + 2) for place in range(count)]
+    return "[%s]" % ", ".join(told + (["..."] if length > count else []))
 
 
 def of_structure(value):
@@ -197,7 +217,7 @@ class Unreadable:
         return "<error: %s>" % self.error
 
 
-class Told:
+class Told(gdb.ValuePrinter if hasattr(gdb, "ValuePrinter") else object):
     """A text, and the parts that gdb itself has."""
 
     # In a text no pointer is followed: lists can be long, or have no end.
@@ -206,7 +226,7 @@ class Told:
     def __init__(self, text, value, plain):
         self.text, self.value, self.plain = text, value, plain
         self.children = plain.children
-        for name in ("num_children", "child"):
+        for name in ("num_children", "child", "display_hint"):
             if hasattr(plain, name):
                 setattr(self, name, getattr(plain, name))
 
@@ -220,7 +240,7 @@ class Told:
             Told.is_busy = False
 
 
-class Collection(Told, gdb.ValuePrinter if hasattr(gdb, "ValuePrinter") else object):
+class Collection(Told):
     """Its members come one by one, as they are asked for."""
 
     def __init__(self, value, plain):
@@ -228,9 +248,8 @@ class Collection(Told, gdb.ValuePrinter if hasattr(gdb, "ValuePrinter") else obj
         self.members, self.came = None, []
         self.children = self.all_members
         self.num_children, self.child = self.count, self.member
-
-    def display_hint(self):
-        return "array" if hint_of(self.plain) == "array" else None
+        # Of a map the keys are names here.
+        self.display_hint = lambda: "array" if hint_of(plain) == "array" else None
 
     def count(self):
         """Who is not made yet may say any number."""
@@ -278,7 +297,11 @@ def lookup(value):
     kind = value.type.strip_typedefs()
     if kind.code in STRUCTURES:
         return Told(of_structure, value, gdb.printing.NoOpStructPrinter(kind, value))
-    if kind.code in POINTERS and kind.target().strip_typedefs().code in STRUCTURES:
+    if kind.code == gdb.TYPE_CODE_ARRAY and kind.target().strip_typedefs().code == gdb.TYPE_CODE_ARRAY:
+        return Told(of_structure, value, gdb.printing.NoOpArrayPrinter(kind, value))
+    # Rust's arrays of bytes have no end that gdb looks for.
+    behind = STRUCTURES if gdb.current_language() != "rust" else (*STRUCTURES, gdb.TYPE_CODE_ARRAY)
+    if kind.code in POINTERS and kind.target().strip_typedefs().code in behind:
         if kind.code in REFERENCES or int(value) != 0:
             return Told(of_pointer, value, gdb.printing.NoOpPointerReferencePrinter(value))
     return None

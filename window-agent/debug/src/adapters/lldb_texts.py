@@ -19,13 +19,18 @@ STD = r"^(const )?std::(__cxx11::|__1::|__debug::)?"
 COLLECTIONS = (
     STD + r"(vector|deque|list|forward_list|(unordered_)?(multi)?(map|set))<.+>( ?&)?$",
     r"^(alloc::(vec::Vec|collections::vec_deque::VecDeque)|std::collections::hash::(map::HashMap|set::HashSet))<.+>$",
+    r"^&(mut )?\[.+\]$",
 )
+# Of all but characters, which lldb tells as a text.
+ARRAY = r"[^r] ?\[[0-9]+\]$"
 SINGLES = {
+    "elements": ARRAY,
     "array": STD + r"array<.+>( ?&)?$",
     "pair": STD + r"pair<.+>( ?&)?$",
     "tuple_": STD + r"tuple<.*>( ?&)?$",
     "optional": STD + r"optional<.+>( ?&)?$",
     "variant": STD + r"variant<.+>( ?&)?$",
+    "counted": r"^alloc::(rc::Rc|sync::Arc)<.+>$",
     "owner": STD + r"(unique_ptr|shared_ptr)<.+>( ?&)?$",
 }
 
@@ -93,6 +98,11 @@ def collection(value):
 
 
 @telling
+def elements(value):
+    return "{%s}" % ", ".join(members(value)[1])
+
+
+@telling
 def array(value):
     elements = value.GetNonSyntheticValue().GetChildMemberWithName("_M_elems")
     _, told = members(elements if elements.IsValid() else value)
@@ -132,6 +142,15 @@ def optional(value):
 def variant(value):
     member = value.GetChildAtIndex(0)
     return "%s (%s)" % (of(member), member.GetTypeName())
+
+
+@telling
+def counted(value):
+    """Rust's: what it holds behind how many hold it."""
+    held, strong, weak = (value.GetChildMemberWithName(name) for name in ("value", "strong", "weak"))
+    if not (held.IsValid() and strong.IsValid() and weak.IsValid()):
+        raise ValueError("it is made of something else")
+    return "strong=%s, weak=%s %s" % (strong.GetValue(), weak.GetValue(), of(held))
 
 
 @telling

@@ -195,6 +195,10 @@ impl Engine {
                 let asking = |expression: &str| json!({"expression": expression, "frameId": theirs, "context": context});
                 // Who names another context, or another evaluator, wants that one's answer.
                 let is_plain = context == usual && !expression.starts_with('/');
+                let expression = match adapter.filter(|_| is_plain) {
+                    Some(adapter) => adapter.with_its_places(&expression),
+                    None => expression,
+                };
                 let second_try = adapter.and_then(|adapter| adapter.second_try.clone()).filter(|_| is_plain);
                 let otherwise = second_try.map(|second_try| {
                     let expression = format!("{}{expression}", second_try.prefix);

@@ -109,13 +109,14 @@ fn main() {
     let sorted = BTreeMap::from([(1, 2)]);
     let deque = VecDeque::from([1, 2]);
     let large: Vec<i32> = (0..20_000).collect();
+    let (shared, bytes, grid) = (std::rc::Rc::new(5), b"hi", [[1, 2], [3, 4]]);
     let sums = (items[0].price, items[0].name.len(), named.len(), sorted.len(), deque.len(), large.len());
-    println!("{sums:?} {list:?}"); // here
+    println!("{sums:?} {list:?} {shared} {bytes:?} {grid:?}"); // here
 }
 "#;
-const PRINT: &str = "println!(\"{sums:?} {list:?}\"); // here";
+const PRINT: &str = "println!(\"{sums:?} {list:?} {shared} {bytes:?} {grid:?}\"); // here";
 
-async fn told(debugger: &Debugger, stop: &StopEvent, expression: &str) -> (String, i64) {
+pub(crate) async fn told(debugger: &Debugger, stop: &StopEvent, expression: &str) -> (String, i64) {
     let frame_id = stop.call_stack[0].frame_id;
     let wish = Evaluate { expression: expression.to_owned(), frame_id, context: None };
     let told = debugger.evaluate(wish).await.unwrap_or_else(|error| panic!("{expression}: {error}"));
@@ -147,7 +148,7 @@ fn cpp() -> Program {
 }
 
 /// Debian's package of libstdc++ brings the texts that gdb's are made of.
-fn brings_texts() -> bool {
+pub(crate) fn brings_texts() -> bool {
     std::path::Path::new("/usr/share/gdb/auto-load").is_dir()
 }
 
@@ -226,6 +227,10 @@ async fn collections_of_rust_under_gdb() {
         ("named", "HashMap(size=1) {\"k\": 1}"),
         ("sorted", "BTreeMap(size=1) {1: 2}"),
         ("deque", "VecDeque(size=2) [1, 2]"),
+        ("shared", "Rc(strong=1, weak=0) 5"),
+        ("bytes", "&[104, 105]"),
+        ("grid", "[[1, 2], [3, 4]]"),
+        ("sums.1", "1"),
         (
             "large",
             "Vec(size=20000) [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, ...]",
@@ -242,8 +247,55 @@ async fn collections_of_rust_under_lldb() {
         ("items", "size=1 {{price=3, name=\"x\"}}"),
         ("named", "size=1 {\"k\": 1}"),
         ("deque", "size=2 {1, 2}"),
+        ("shared", "strong=1, weak=0 5"),
+        ("grid", "{{1, 2}, {3, 4}}"),
+        ("sums.0", "3"),
+        ("sums.1", "1"),
         ("large", "size=20000 {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, ...}"),
     ];
     let (debugger, _) = are_told("lldb-dap", &rust(), &expected).await;
     debugger.stop_all().await;
+}
+
+const C: &str = r#"static int large[1000000];
+struct node { int value; struct node *next; char text[70000]; };
+int main(void) {
+  int list[3] = {7, 8, 9};
+  double grid[2][2] = {{1, 2}, {3, 4}};
+  static struct node node = {5};
+  struct node *at = &node;
+  void *place = at;
+  return list[0] + large[0] + (int)grid[0][0] + at->value + !place; // here
+}
+"#;
+
+async fn arrays_of_c(adapter: &str) {
+    let expected = [
+        ("list", "{7, 8, 9}"),
+        ("grid", "{{1, 2}, {3, 4}}"),
+        ("large", "{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ...}"),
+    ];
+    let here = "return list[0] + large[0] + (int)grid[0][0] + at->value + !place; // here";
+    let program = Program::built("program.c", C, here);
+    let (debugger, stop) = are_told(adapter, &program, &expected).await;
+    let at = told(&debugger, &stop, "at").await.0;
+    assert!(at.contains('5'), "what is behind it is told: {at}");
+    let place = told(&debugger, &stop, "place").await.0;
+    assert!(place.starts_with("0x") && !place.contains(' '), "{place}");
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn arrays_of_c_under_gdb() {
+    arrays_of_c("gdb").await;
+}
+
+#[tokio::test]
+async fn arrays_of_c_under_lldb() {
+    arrays_of_c("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn arrays_of_c_under_codelldb() {
+    arrays_of_c("codelldb").await;
 }

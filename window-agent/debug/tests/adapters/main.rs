@@ -9,6 +9,7 @@
 )]
 
 mod attach;
+mod calls;
 mod collections;
 mod cores;
 mod expressions;

@@ -1,0 +1,119 @@
+"""Functions that expressions call, and conditions that fail.
+
+gdb tells each call as if the program had gone on and stopped again, and forgets its frames and variables over it. Where one
+call needs another, as one with a text in quotes does, it takes the program to be running from then on. Here a call is no
+move of the program: frames stay, and variables are read anew. Only what stops the program inside of a call is told.
+
+A condition that cannot be evaluated stops the program, and nobody is told why.
+"""
+
+import sys
+
+import gdb
+
+
+class Calls:
+    """In place of what gdb's own modules for the protocol do about moves."""
+
+    def __init__(self):
+        # The calls that are under way; too many where gdb failed between the two words about one.
+        self.depth = 0
+        self.events = self.varref = None
+        self.clears = []
+
+    def take_over(self, *_):
+        """Once gdb's modules are there; those of another version may be others."""
+        if self.events is not None:
+            return
+        self.events = sys.modules.get("gdb.dap.events")
+        self.varref = sys.modules.get("gdb.dap.varref")
+        if self.events is None or self.varref is None:
+            self.events = None
+            return
+        clears = (
+            ("frames", "_clear_frame_ids"),
+            ("varref", "clear_vars"),
+            ("scopes", "clear_scopes"),
+            ("globalvars", "clear"),
+        )
+        try:
+            self.clears = [getattr(sys.modules["gdb.dap." + module], name) for module, name in clears]
+            moves = (
+                (gdb.events.cont, self.events._cont, self.on_cont),
+                (gdb.events.stop, self.events._on_stop, self.on_stop),
+                (gdb.events.inferior_call, self.events._on_inferior_call, self.on_call),
+            )
+            for name in ("inferior_running", "_suppress_cont", "send_event"):
+                getattr(self.events, name)
+        except (AttributeError, KeyError):
+            return
+        for clear in self.clears:
+            gdb.events.cont.disconnect(clear)
+        for registry, theirs, ours in moves:
+            registry.disconnect(theirs)
+            registry.connect(ours)
+        # What fails has a text of its own, and none among what the program prints.
+        gdb.set_parameter("python print-stack", "none")
+
+    def on_cont(self, event):
+        if self.depth and not self.events._suppress_cont:
+            return
+        self.depth = 0
+        self.move(event)
+
+    def move(self, event):
+        for clear in self.clears:
+            clear(event)
+        self.events._cont(event)
+
+    def on_stop(self, event):
+        if self.depth and not self.events.inferior_running:
+            # It is inside of a function that an expression called.
+            self.depth = 0
+            self.move(event)
+        elif isinstance(event, gdb.BreakpointEvent):
+            for breakpoint in event.breakpoints:
+                self.tell_failure(breakpoint)
+        self.events._on_stop(event)
+
+    def tell_failure(self, breakpoint):
+        """Without calling anything once more."""
+        if not breakpoint.condition:
+            return
+        try:
+            with gdb.with_parameter("may-call-functions", False):
+                gdb.parse_and_eval(breakpoint.condition)
+        except gdb.error as error:
+            if "may-call-functions" not in str(error):
+                told = "The condition `%s` cannot be evaluated: %s\n" % (breakpoint.condition, error)
+                self.events.send_event("output", {"category": "console", "output": told})
+
+    def on_call(self, event):
+        if isinstance(event, gdb.InferiorCallPreEvent):
+            self.depth += 1
+            return
+        self.depth = max(0, self.depth - 1)
+        if not self.events.inferior_running:
+            self.read_anew()
+
+    def read_anew(self):
+        """The function may have changed anything."""
+        for variable in self.varref.all_variables:
+            try:
+                if isinstance(variable, self.varref.VariableReference):
+                    self.renew(variable)
+                else:
+                    variable.reset_children()
+            except gdb.error:
+                # It is no more.
+                pass
+
+    def renew(self, variable):
+        value = variable._value
+        if value.type.code not in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF) and value.address is not None:
+            variable._value = value.address.dereference()
+        variable._update_value()
+
+
+calls = Calls()
+gdb.events.new_objfile.connect(calls.take_over)

@@ -1,0 +1,140 @@
+//! Functions that expressions and conditions call, as often as anybody likes.
+
+use baton_agent_debug::types::{Resume, SetBreakpoint, Waited};
+
+use crate::collections::{brings_texts, told};
+use crate::programs::{PATIENCE, Program, debugger, wait_for};
+use crate::quirks::{at, printed, start_to_stop};
+
+const CPP: &str = r#"#include <map>
+#include <optional>
+#include <set>
+#include <string>
+struct Cart {
+  int total = 0;
+  int add(int n) { total += n; return total; }
+};
+int twice(int n) { return n * 2; }
+int main() {
+  Cart cart;
+  std::string word = "hello";
+  std::map<int, int> prices{{1, 2}, {3, 4}};
+  std::map<std::string, Cart> carts{{"k", Cart{7}}};
+  std::set<int> set{5};
+  std::optional<int> some{5};
+  int sum = twice(cart.add(1)) + word.compare("hello");
+  sum += prices.size() + carts.size() + set.size() + some.has_value(); // here
+  return sum == 6;
+}
+"#;
+
+fn program() -> Program {
+    Program::built("program.cpp", CPP, "sum += prices.size() + carts.size() + set.size() + some.has_value(); // here")
+}
+
+async fn functions_are_called_again_and_again(adapter: &str) {
+    let program = program();
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, adapter).await;
+    // The frame of the stop, for all of them.
+    for n in 1..=7 {
+        let total = (1 + 2 * n).to_string();
+        for (expression, expected) in
+            [("twice(4)", "8"), ("cart.add(2)", &total), ("word.compare(\"hello\")", "0"), ("cart.total", &total)]
+        {
+            let value = told(&debugger, &stop, expression).await.0;
+            assert_eq!((expression, value.as_str()), (expression, expected), "round {n}");
+        }
+    }
+    let status = debugger.status(Some(&stop.session)).await.unwrap();
+    let scopes = debugger.scopes(stop.call_stack[0].frame_id).await.unwrap();
+    let locals = debugger.variables(scopes[0].variables_reference, Default::default()).await.unwrap();
+    let cart = locals.variables.iter().find(|variable| variable.name == "cart").unwrap();
+    assert!(cart.value.contains("15"), "{cart:?} {status:?}");
+    let step = Resume::StepOver;
+    let waited = debugger.resume(Some(&stop.session), stop.thread_id, step, wait_for(PATIENCE)).await;
+    let Ok(Waited::Stopped(next)) = waited else { panic!("{waited:?}") };
+    assert_eq!(next.line, Some(i64::from(program.line) + 1), "{next:#?}");
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn functions_are_called_again_and_again_under_gdb() {
+    functions_are_called_again_and_again("gdb").await;
+}
+
+#[tokio::test]
+async fn functions_are_called_again_and_again_under_lldb() {
+    functions_are_called_again_and_again("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn functions_are_called_again_and_again_under_codelldb() {
+    functions_are_called_again_and_again("codelldb").await;
+}
+
+/// Where a condition leads to, and what was printed by then.
+async fn with_condition(condition: &str) -> (Waited, String) {
+    let program = program();
+    let debugger = debugger(&program);
+    let breakpoint = SetBreakpoint { condition: Some(condition.to_owned()), ..at(&program.source, program.line) };
+    debugger.set_breakpoint(breakpoint).await.unwrap();
+    let start = debugger.configure(&program.start("gdb", "", false)).await.unwrap();
+    let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+    let session = match &waited {
+        Waited::Stopped(stop) => stop.session.clone(),
+        Waited::Completed(end) => end.session.clone(),
+        other => panic!("{other:?}"),
+    };
+    let printed = printed(&debugger, &session).await;
+    debugger.stop_all().await;
+    (waited, printed)
+}
+
+#[tokio::test]
+async fn a_condition_that_fails_under_gdb_is_told() {
+    let (waited, printed) = with_condition("*(int *)0 == 1").await;
+    assert!(matches!(waited, Waited::Stopped(_)), "{waited:?}");
+    assert!(printed.contains("`*(int *)0 == 1` cannot be evaluated: Cannot access memory"), "{printed}");
+    for (condition, is_true) in [
+        ("twice(cart.total) == 2", true),
+        ("word == \"hello\"", true),
+        ("word == \"other\"", false),
+        ("word != \"hello\"", false),
+    ] {
+        let (waited, printed) = with_condition(condition).await;
+        assert_eq!(matches!(waited, Waited::Stopped(_)), is_true, "{condition} {waited:?}");
+        assert_eq!(printed, "", "{condition}");
+    }
+}
+
+#[tokio::test]
+async fn methods_of_cpp_that_no_program_calls_are_read_under_gdb() {
+    if !brings_texts() {
+        return;
+    }
+    let program = program();
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, "gdb").await;
+    for (expression, expected) in [
+        ("prices[3]", "4"),
+        ("prices.at(1)", "2"),
+        ("prices.count(2)", "0"),
+        ("carts[\"k\"].total", "7"),
+        ("set.count(5)", "1"),
+        ("*some", "5"),
+        ("word == \"hello\"", "true"),
+    ] {
+        let value = told(&debugger, &stop, expression).await.0;
+        assert_eq!((expression, value.as_str()), (expression, expected));
+    }
+    let wish = baton_agent_debug::types::Evaluate {
+        expression: "prices[2]".to_owned(),
+        frame_id: stop.call_stack[0].frame_id,
+        context: None,
+    };
+    let error = debugger.evaluate(wish).await.unwrap_err().to_string();
+    assert_eq!(error, "It has no such key, or no value.");
+    assert_eq!(printed(&debugger, &stop.session).await, "");
+    debugger.stop_all().await;
+}
