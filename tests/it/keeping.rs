@@ -180,8 +180,9 @@ fn the_port_is_free_after_down_and_nothing_is_left() {
     world.baton_ok(&["up"]);
     await_holder(&world, None);
     kill9(world.coordinator_pid());
+    await_some(PATIENCE, || of_home(&world.home()).is_empty().then_some(())).expect("it is dead");
     assert_eq!(world.baton(&["down"]).err.trim(), "The coordinator is not running");
-    await_some(PATIENCE, || of_home(&world.home()).is_empty().then_some(())).expect("nothing runs");
+    assert!(of_home(&world.home()).is_empty(), "nothing runs");
 }
 
 #[test]

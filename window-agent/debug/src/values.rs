@@ -182,9 +182,13 @@ mod tests {
         assert_eq!(told("0x00007f10", "const a::node<int *> *", parts()), expected);
         let one = || vec![variable("*p", "5", "int", 0)];
         assert_eq!(told("0x7f10", "int *", one()), Some("0x7f10".to_owned()));
-        for (value, kind) in
-            [("0x0", "node *"), ("0x7f", "node **"), ("0x7f", "void *"), ("0x7f \"a\"", "char *"), ("0x7f", "")]
-        {
+        for (value, kind) in [
+            ("0x0", "node *"),
+            ("0x7f", "node **"),
+            ("0x7f", "void *"),
+            ("0x7f \"a\"", "char *"),
+            ("0x7f", ""),
+        ] {
             assert_eq!(told(value, kind, parts()), None, "{value} {kind}");
         }
     }

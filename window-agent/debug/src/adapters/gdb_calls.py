@@ -1,10 +1,12 @@
-"""Functions that expressions call, and conditions that fail.
+"""Functions that expressions call, conditions that fail, and steps into C++'s own library.
 
 gdb tells each call as if the program had gone on and stopped again, and forgets its frames and variables over it. Where one
 call needs another, as one with a text in quotes does, it takes the program to be running from then on. Here a call is no
 move of the program: frames stay, and variables are read anew. Only what stops the program inside of a call is told.
 
 A condition that cannot be evaluated stops the program, and nobody is told why.
+
+A step into a function ends in what makes its arguments, a text or an iterator: the library's headers are passed over.
 """
 
 import sys
@@ -117,3 +119,6 @@ class Calls:
 
 calls = Calls()
 gdb.events.new_objfile.connect(calls.take_over)
+for folder in ("/usr/include", "/usr/local/include"):
+    for part in ("*", "bits/*", "ext/*", "debug/*"):
+        gdb.execute("skip -gfi %s/c++/*/%s" % (folder, part), to_string=True)

@@ -12,6 +12,8 @@ MAX_TEXT = 400
 MAX_PART = 200
 # Collections in collections that are told with their members.
 MAX_DEPTH = 2
+# What a step into a function passes over: what lldb itself does, and libstdc++'s iterators.
+PASSED_OVER = "^std::|^([A-Za-z_][A-Za-z0-9_:]* )?__gnu_cxx::"
 # Of a tree; one of this height has more nodes than there is memory for.
 MAX_HEIGHT = 128
 
@@ -263,3 +265,4 @@ def add(debugger):
     for function, pattern in texts:
         debugger.HandleCommand('type summary add -w baton -F baton_texts.%s -x "%s"' % (function, pattern))
     debugger.HandleCommand("type category enable baton")
+    debugger.HandleCommand("settings set target.process.thread.step-avoid-regexp " + PASSED_OVER)

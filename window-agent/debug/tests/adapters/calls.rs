@@ -1,6 +1,6 @@
-//! Functions that expressions and conditions call, as often as anybody likes.
+//! Functions that expressions and conditions call, as often as anybody likes, and steps into functions.
 
-use baton_agent_debug::types::{Resume, SetBreakpoint, Waited};
+use baton_agent_debug::types::{Evaluate, Paging, Resume, SetBreakpoint, Waited};
 
 use crate::collections::{brings_texts, told};
 use crate::programs::{PATIENCE, Program, debugger, wait_for};
@@ -29,7 +29,11 @@ int main() {
 "#;
 
 fn program() -> Program {
-    Program::built("program.cpp", CPP, "sum += prices.size() + carts.size() + set.size() + some.has_value(); // here")
+    Program::built(
+        "program.cpp",
+        CPP,
+        "sum += prices.size() + carts.size() + set.size() + some.has_value(); // here",
+    )
 }
 
 async fn functions_are_called_again_and_again(adapter: &str) {
@@ -39,18 +43,24 @@ async fn functions_are_called_again_and_again(adapter: &str) {
     // The frame of the stop, for all of them.
     for n in 1..=7 {
         let total = (1 + 2 * n).to_string();
-        for (expression, expected) in
-            [("twice(4)", "8"), ("cart.add(2)", &total), ("word.compare(\"hello\")", "0"), ("cart.total", &total)]
-        {
+        for (expression, expected) in [
+            ("twice(4)", "8"),
+            ("cart.add(2)", &total),
+            ("word.compare(\"hello\")", "0"),
+            ("cart.total", &total),
+        ] {
             let value = told(&debugger, &stop, expression).await.0;
             assert_eq!((expression, value.as_str()), (expression, expected), "round {n}");
         }
     }
-    let status = debugger.status(Some(&stop.session)).await.unwrap();
+    // What was told of the stop is read anew.
     let scopes = debugger.scopes(stop.call_stack[0].frame_id).await.unwrap();
-    let locals = debugger.variables(scopes[0].variables_reference, Default::default()).await.unwrap();
-    let cart = locals.variables.iter().find(|variable| variable.name == "cart").unwrap();
-    assert!(cart.value.contains("15"), "{cart:?} {status:?}");
+    let locals =
+        debugger.variables(scopes[0].variables_reference, Paging::default()).await.unwrap().variables;
+    let cart = locals.iter().find(|variable| variable.name == "cart").unwrap();
+    let members = debugger.variables(cart.variables_reference, Paging::default()).await.unwrap().variables;
+    let total = members.iter().find(|member| member.name == "total").map(|total| total.value.as_str());
+    assert_eq!(total, Some("15"), "{members:?}");
     let step = Resume::StepOver;
     let waited = debugger.resume(Some(&stop.session), stop.thread_id, step, wait_for(PATIENCE)).await;
     let Ok(Waited::Stopped(next)) = waited else { panic!("{waited:?}") };
@@ -77,7 +87,8 @@ async fn functions_are_called_again_and_again_under_codelldb() {
 async fn with_condition(condition: &str) -> (Waited, String) {
     let program = program();
     let debugger = debugger(&program);
-    let breakpoint = SetBreakpoint { condition: Some(condition.to_owned()), ..at(&program.source, program.line) };
+    let breakpoint =
+        SetBreakpoint { condition: Some(condition.to_owned()), ..at(&program.source, program.line) };
     debugger.set_breakpoint(breakpoint).await.unwrap();
     let start = debugger.configure(&program.start("gdb", "", false)).await.unwrap();
     let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
@@ -128,13 +139,56 @@ async fn methods_of_cpp_that_no_program_calls_are_read_under_gdb() {
         let value = told(&debugger, &stop, expression).await.0;
         assert_eq!((expression, value.as_str()), (expression, expected));
     }
-    let wish = baton_agent_debug::types::Evaluate {
-        expression: "prices[2]".to_owned(),
-        frame_id: stop.call_stack[0].frame_id,
-        context: None,
-    };
+    let wish =
+        Evaluate { expression: "prices[2]".to_owned(), frame_id: stop.call_stack[0].frame_id, context: None };
     let error = debugger.evaluate(wish).await.unwrap_err().to_string();
     assert_eq!(error, "It has no such key, or no value.");
     assert_eq!(printed(&debugger, &stop.session).await, "");
     debugger.stop_all().await;
+}
+
+const STEPS: &str = r#"#include <string>
+#include <vector>
+struct Item { std::string name; int price; };
+int total(const std::vector<Item> &items, const std::string &label) {
+  int sum = 0;
+  for (const auto &item : items) sum += item.price;
+  return sum + label.size();
+}
+int main() {
+  std::vector<Item> items{{"a", 1}, {"b", 2}};
+  return total(items, "label"); // here
+}
+"#;
+
+/// Each ends in the program's own code, whatever makes an argument or leads through a loop.
+async fn a_step_passes_over_the_library(adapter: &str) {
+    let program = Program::built("program.cpp", STEPS, "return total(items, \"label\"); // here");
+    let debugger = debugger(&program);
+    let mut stop = start_to_stop(&debugger, &program, adapter).await;
+    let mut lines = Vec::new();
+    for _ in 0..4 {
+        let waited =
+            debugger.resume(Some(&stop.session), stop.thread_id, Resume::StepInto, wait_for(PATIENCE)).await;
+        let Ok(Waited::Stopped(next)) = waited else { panic!("{waited:?}") };
+        let frame = &next.call_stack[0];
+        assert_eq!(
+            (frame.function_name.as_str(), frame.file_path.as_str()),
+            ("total", program.source.to_str().unwrap())
+        );
+        lines.push(frame.line_number);
+        stop = *next;
+    }
+    assert_eq!(lines, [5, 6, 7, 8]);
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn a_step_passes_over_the_library_under_gdb() {
+    a_step_passes_over_the_library("gdb").await;
+}
+
+#[tokio::test]
+async fn a_step_passes_over_the_library_under_lldb() {
+    a_step_passes_over_the_library("lldb-dap").await;
 }

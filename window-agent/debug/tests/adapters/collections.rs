@@ -281,7 +281,7 @@ async fn arrays_of_c(adapter: &str) {
     let at = told(&debugger, &stop, "at").await.0;
     assert!(at.contains('5'), "what is behind it is told: {at}");
     let place = told(&debugger, &stop, "place").await.0;
-    assert!(place.starts_with("0x") && !place.contains(' '), "{place}");
+    assert!(place.starts_with("0x") && !place.contains("void"), "{place}");
     debugger.stop_all().await;
 }
 
