@@ -9,6 +9,7 @@ A condition that cannot be evaluated stops the program, and nobody is told why.
 A step into a function ends in what makes its arguments, a text or an iterator: the library's headers are passed over.
 """
 
+import re
 import sys
 
 import gdb
@@ -79,14 +80,15 @@ class Calls:
         self.events._on_stop(event)
 
     def tell_failure(self, breakpoint):
-        """Without calling anything once more."""
+        """Without calling or changing anything once more."""
         if not breakpoint.condition:
             return
         try:
-            with gdb.with_parameter("may-call-functions", False):
-                gdb.parse_and_eval(breakpoint.condition)
+            with gdb.with_parameter("may-write-memory", False), gdb.with_parameter("may-write-registers", False):
+                with gdb.with_parameter("may-call-functions", False):
+                    gdb.parse_and_eval(breakpoint.condition)
         except gdb.error as error:
-            if "may-call-functions" not in str(error):
+            if not re.search("may-call-functions|is not allowed", str(error)):
                 told = "The condition `%s` cannot be evaluated: %s\n" % (breakpoint.condition, error)
                 self.events.send_event("output", {"category": "console", "output": told})
 

@@ -117,6 +117,12 @@ async fn a_condition_that_fails_under_gdb_is_told() {
         assert_eq!(matches!(waited, Waited::Stopped(_)), is_true, "{condition} {waited:?}");
         assert_eq!(printed, "", "{condition}");
     }
+    // It is evaluated once.
+    let (waited, printed) = with_condition("sum++ == 2").await;
+    let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
+    let variables = stop.top_frame_variables.unwrap().variables;
+    let sum = variables.iter().find(|variable| variable.name == "sum").map(|sum| sum.value.as_str());
+    assert_eq!((sum, printed.as_str()), (Some("3"), ""));
 }
 
 #[tokio::test]
