@@ -15,7 +15,7 @@ use crate::types::{
     Evaluated, Frame, MAX_TOP_VALUE_LEN, MAX_TOP_VARIABLES, OutputTail, OwnFrame, Scope, ScopeVariables,
     SessionId, Source, StopEvent, Variable,
 };
-use crate::values;
+use crate::{type_names, values};
 
 /// Longest result of an evaluation that is told, in bytes.
 const MAX_RESULT_LEN: usize = 64 * 1024;
@@ -196,7 +196,7 @@ pub(crate) fn variable(body: &body::Variable, owner: Owner, ids: &mut Ids, max_l
     Variable {
         name: body.name.clone(),
         value: cut(value, max_len),
-        type_name: text(&body.kind),
+        type_name: type_name(&body.kind),
         variables_reference,
         evaluate_name: text(&body.evaluate_name),
         memory_reference: text(&body.memory_reference),
@@ -209,7 +209,7 @@ pub(crate) fn variable(body: &body::Variable, owner: Owner, ids: &mut Ids, max_l
 pub(crate) fn evaluated(body: &body::Evaluated, owner: Owner, ids: &mut Ids) -> Evaluated {
     Evaluated {
         result: cut(&body.result, MAX_RESULT_LEN),
-        type_name: text(&body.kind),
+        type_name: type_name(&body.kind),
         variables_reference: ids.sized(
             owner,
             body.variables_reference,
@@ -253,10 +253,8 @@ const STOPPED_INSIDE: &str =
 const NOT_COMPILED: &str = "A function that the expression calls is not compiled into the program: it was inlined, or is of a \
     template and nobody else calls it. Read members instead.";
 /// What gdb and delve say in words that only who wrote them understands, and what it means.
-const PLAINLY: [(&str, &str); 5] = [
+const PLAINLY: [(&str, &str); 4] = [
     ("Cannot evaluate function -- may be inlined", NOT_COMPILED),
-    // Baton's own methods for C++ fail so.
-    ("Error while executing Python code.", "It has no such key, or no value."),
     ("The program being debugged stopped while in a function called from GDB", STOPPED_INSIDE),
     ("Unable to evaluate expression: call stopped", STOPPED_INSIDE),
     (
@@ -299,6 +297,10 @@ fn compilers_problem(message: &str) -> Option<String> {
     let language = message.split_once("Ran expression as '").and_then(|(_, rest)| rest.split_once('\''));
     let read_as = language.map(|(language, _)| format!(" (the debugger reads it as {language})"));
     (!errors.is_empty()).then(|| format!("{}{}", errors.join("; "), read_as.unwrap_or_default()))
+}
+
+fn type_name(value: &Option<String>) -> Option<String> {
+    text(value).map(|name| type_names::plain(&name).into_owned())
 }
 
 fn text(value: &Option<String>) -> Option<String> {

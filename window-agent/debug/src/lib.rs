@@ -66,6 +66,7 @@ mod output;
 mod pages;
 pub mod probe;
 mod session;
+mod type_names;
 pub mod types;
 mod values;
 mod verbs;

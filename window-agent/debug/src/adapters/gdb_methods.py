@@ -1,6 +1,8 @@
 """Methods of C++'s own types that programs have as templates: what a program never calls is not compiled, so that gdb cannot
 call it either. Here they only read: a key that is not there is told, and not made. What reads a collection stands with the
 texts.
+
+Members are gone through one by one. What orders, hashes or compares keys in its own way is left to the program.
 """
 
 import gdb
@@ -10,6 +12,15 @@ TEXT = r"^std::(__cxx11::)?basic_string<char,.*>$"
 MAP = r"^std::(unordered_)?map<.*>$"
 SET = r"^std::(unordered_)?(map|set|multimap|multiset)<.*>$"
 OPTIONAL = r"^std::optional<.*>$"
+COMPARISONS = r"^std::(less|greater|hash|equal_to)<"
+# Keys for which these mean the same as `==`.
+PLAIN = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_BOOL, gdb.TYPE_CODE_ENUM, gdb.TYPE_CODE_PTR)
+# Members that are looked at for a key.
+MAX_SEARCHED = 100_000
+
+
+class Problem(Exception):
+    """In a sentence for who asked."""
 
 
 def bytes_of(value):
@@ -39,26 +50,36 @@ def is_same(one, other):
 def found(value, key):
     """The values of a key in a map; in a set, the key itself."""
     printer = librarys(value)
-    children = iter(printer.children())
-    if hint_of(printer) == "map":
-        return (member for (_, own), (_, member) in zip(children, children) if is_same(own, key))
-    return (own for _, own in children if is_same(own, key))
+    children = (child for _, child in printer.children())
+    members = zip(children, children) if hint_of(printer) == "map" else ((own, own) for own in children)
+    for place, (own, member) in enumerate(members):
+        if place == MAX_SEARCHED:
+            raise Problem("The debugger looks at the first %d members alone." % MAX_SEARCHED)
+        if is_same(own, key):
+            yield member
 
 
 def at(value, key):
     for member in found(value, key):
         return member
-    raise gdb.GdbError("there is no such key")
+    raise Problem("It has no such key.")
 
 
 def contained(value):
     for _, member in librarys(value).children():
         return member
-    raise gdb.GdbError("it has no value")
+    raise Problem("It has no value.")
 
 
 def key_of(kind):
-    return kind.template_argument(0)
+    """None where keys are compared in the program's own way."""
+    key, name = kind.template_argument(0), str(kind)
+    first = 2 if re.match(MAP, name) or name.startswith(("std::multimap<", "std::unordered_multimap<")) else 1
+    comparisons = 2 if name.startswith("std::unordered_") else 1
+    own = key.strip_typedefs()
+    is_plain = own.code in PLAIN or is_text(own)
+    theirs = [str(kind.template_argument(first + n)) for n in range(comparisons)]
+    return key if is_plain and all(re.match(COMPARISONS, comparison) for comparison in theirs) else None
 
 
 METHODS = (
@@ -68,13 +89,16 @@ METHODS = (
     (MAP, "at", key_of, at),
     (SET, "count", key_of, lambda value, key: len(list(found(value, key)))),
     (SET, "contains", key_of, lambda value, key: any(True for _ in found(value, key))),
-    (OPTIONAL, "operator*", None, contained),
-    (OPTIONAL, "value", None, contained),
-    (OPTIONAL, "has_value", None, lambda value: any(True for _ in librarys(value).children())),
+    (OPTIONAL, "operator*", lambda _: (), contained),
+    (OPTIONAL, "value", lambda _: (), contained),
+    (OPTIONAL, "has_value", lambda _: (), lambda value: any(True for _ in librarys(value).children())),
 )
 
 
 class Method(gdb.xmethod.XMethodWorker):
+    # Of the last one: gdb says of each that Python failed.
+    problem = None
+
     def __init__(self, takes, run):
         self.takes, self.run = takes, run
 
@@ -87,6 +111,9 @@ class Method(gdb.xmethod.XMethodWorker):
             # gdb gives the object's address.
             is_address = value.type.strip_typedefs().code == gdb.TYPE_CODE_PTR
             return self.run(value.dereference() if is_address else value, *others)
+        except Problem as problem:
+            Method.problem = str(problem)
+            raise
         finally:
             Told.is_busy = False
 
@@ -99,12 +126,26 @@ class Methods(gdb.xmethod.XMethodMatcher):
         kind = kind.strip_typedefs().unqualified()
         for pattern, method, takes, run in METHODS:
             if name == method and re.match(pattern, str(kind)):
-                if takes is None:
-                    return [Method(None, run)]
                 takes = takes(kind)
+                if takes is None or takes == ():
+                    return [] if takes is None else [Method(None, run)]
                 texts = [gdb.lookup_type("char").const().pointer()] if is_text(takes) else []
                 return [Method(one, run) for one in [takes, *texts]]
         return None
 
 
 gdb.xmethod.register_xmethod_matcher(None, Methods(), replace=True)
+
+
+def evaluated(*args, **named):
+    """With what a method here says of its failure."""
+    Method.problem = None
+    try:
+        return gdbs_own(*args, **named)
+    except gdb.error as error:
+        if Method.problem is None:
+            raise
+        raise gdb.error(Method.problem) from error
+
+
+gdbs_own, gdb.parse_and_eval = gdb.parse_and_eval, evaluated

@@ -146,6 +146,7 @@ pub(crate) fn plan(
     let is_native = adapter.executables && (kind == StartKind::Launch || is_core);
     let is_rust = is_native && rust::is_rust(&arguments);
     let formatters = if is_rust { rust::formatters(&arguments, options) } else { None };
+    merge(&mut arguments, &gdb::fields(&adapter.fields));
     if is_rust {
         merge(&mut arguments, &rust::launch(&adapter.launch_rust, formatters.as_deref()));
     }
@@ -153,7 +154,6 @@ pub(crate) fn plan(
         let own = adapter.stop_on_entry_rust.as_ref().filter(|_| is_rust);
         merge(&mut arguments, own.unwrap_or(&adapter.stop_on_entry));
     }
-    merge(&mut arguments, &gdb::fields(&adapter.fields));
     let has_cwd = arguments.contains_key("cwd");
     if let Some(folder) = options.folders.first()
         && kind == StartKind::Launch
@@ -258,11 +258,14 @@ fn to_environment(value: Value) -> Value {
     Value::Object(variables.filter_map(|variable| Some((variable.name?, variable.value))).collect())
 }
 
-/// Adds fields; lists grow.
+/// Adds fields; lists grow at their beginning, because what the user's commands set goes before.
 fn merge(arguments: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (name, value) in more {
         match (arguments.get_mut(name), value) {
-            (Some(Value::Array(list)), Value::Array(items)) => list.extend(items.iter().cloned()),
+            (Some(Value::Array(list)), Value::Array(items)) => drop(list.splice(0..0, items.iter().cloned())),
+            (Some(own @ Value::String(_)), Value::Array(items)) => {
+                *own = items.iter().cloned().chain([own.take()]).collect();
+            }
             _ => drop(arguments.insert(name.clone(), value.clone())),
         }
     }

@@ -4,12 +4,18 @@ use baton_agent_debug::types::{Evaluate, Paging, Resume, SetBreakpoint, Waited};
 
 use crate::collections::{brings_texts, told};
 use crate::programs::{PATIENCE, Program, debugger, wait_for};
-use crate::quirks::{at, printed, start_to_stop};
+use crate::quirks::{at, printed, start_to_stop, step_to_next_line};
 
 const CPP: &str = r#"#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <strings.h>
+struct Loose {
+  bool operator()(const std::string &one, const std::string &other) const {
+    return strcasecmp(one.c_str(), other.c_str()) < 0;
+  }
+};
 struct Cart {
   int total = 0;
   int add(int n) { total += n; return total; }
@@ -21,8 +27,9 @@ int main() {
   std::map<int, int> prices{{1, 2}, {3, 4}};
   std::map<std::string, Cart> carts{{"k", Cart{7}}};
   std::set<int> set{5};
-  std::optional<int> some{5};
-  int sum = twice(cart.add(1)) + word.compare("hello");
+  std::optional<int> some{5}, none;
+  std::map<std::string, int, Loose> loose{{"HELLO", 1}};
+  int sum = twice(cart.add(1)) + word.compare("hello") + loose.count("x");
   sum += prices.size() + carts.size() + set.size() + some.has_value(); // here
   return sum == 6;
 }
@@ -61,10 +68,7 @@ async fn functions_are_called_again_and_again(adapter: &str) {
     let members = debugger.variables(cart.variables_reference, Paging::default()).await.unwrap().variables;
     let total = members.iter().find(|member| member.name == "total").map(|total| total.value.as_str());
     assert_eq!(total, Some("15"), "{members:?}");
-    let step = Resume::StepOver;
-    let waited = debugger.resume(Some(&stop.session), stop.thread_id, step, wait_for(PATIENCE)).await;
-    let Ok(Waited::Stopped(next)) = waited else { panic!("{waited:?}") };
-    assert_eq!(next.line, Some(i64::from(program.line) + 1), "{next:#?}");
+    step_to_next_line(&debugger, &stop).await;
     debugger.stop_all().await;
 }
 
@@ -141,14 +145,23 @@ async fn methods_of_cpp_that_no_program_calls_are_read_under_gdb() {
         ("set.count(5)", "1"),
         ("*some", "5"),
         ("word == \"hello\"", "true"),
+        // In its own order, as the program itself has it.
+        ("loose.count(word)", "1"),
     ] {
         let value = told(&debugger, &stop, expression).await.0;
         assert_eq!((expression, value.as_str()), (expression, expected));
     }
-    let wish =
-        Evaluate { expression: "prices[2]".to_owned(), frame_id: stop.call_stack[0].frame_id, context: None };
-    let error = debugger.evaluate(wish).await.unwrap_err().to_string();
-    assert_eq!(error, "It has no such key, or no value.");
+    for (expression, expected) in [
+        ("prices[2]", "It has no such key."),
+        ("*none", "It has no value."),
+        ("twice(prices.at(2))", "It has no such key."),
+        ("nobody", "No symbol \"nobody\" in current context."),
+    ] {
+        let frame_id = stop.call_stack[0].frame_id;
+        let wish = Evaluate { expression: expression.to_owned(), frame_id, context: None };
+        let error = debugger.evaluate(wish).await.unwrap_err().to_string();
+        assert_eq!((expression, error.as_str()), (expression, expected));
+    }
     assert_eq!(printed(&debugger, &stop.session).await, "");
     debugger.stop_all().await;
 }

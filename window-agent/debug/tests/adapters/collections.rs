@@ -2,10 +2,11 @@
 //! nothing that costs the answers about all others.
 
 use baton_agent_debug::Debugger;
-use baton_agent_debug::types::{Evaluate, Paging, Resume, StopEvent, Waited};
+use baton_agent_debug::types::{Evaluate, Paging, StopEvent, Waited};
+use serde_json::json;
 
 use crate::programs::{PATIENCE, Program, debugger, wait_for};
-use crate::quirks::start_to_stop;
+use crate::quirks::{at, start_to_stop, step_to_next_line};
 
 const CPP: &str = r#"#include <array>
 #include <deque>
@@ -143,6 +144,20 @@ fn pairs(pairs: [(&str, &str); 2]) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
 }
 
+/// As its programmers write it, and not as the library spells it out.
+async fn types_are_plain(debugger: &Debugger, stop: &StopEvent) {
+    for (expression, expected) in [
+        ("named", "std::map<std::string, Item>"),
+        ("hashed", "std::unordered_map<int, int>"),
+        ("owner", "std::unique_ptr<Item>"),
+    ] {
+        let frame_id = stop.call_stack[0].frame_id;
+        let wish = Evaluate { expression: expression.to_owned(), frame_id, context: None };
+        let told = debugger.evaluate(wish).await.unwrap().type_name;
+        assert_eq!((expression, told.as_deref()), (expression, Some(expected)));
+    }
+}
+
 fn cpp() -> Program {
     Program::built("program.cpp", CPP, HERE)
 }
@@ -159,6 +174,7 @@ async fn collections_of_cpp_under_gdb() {
     }
     let (debugger, stop) = are_told("gdb", &cpp(), &GDB).await;
     assert!(told(&debugger, &stop, "owner").await.0.starts_with("std::unique_ptr<Item> = {get() = 0x"));
+    types_are_plain(&debugger, &stop).await;
     assert_eq!(last_of_map(&debugger, &stop).await, pairs([("[998]", "1996"), ("[999]", "1998")]));
     debugger.stop_all().await;
 }
@@ -167,6 +183,7 @@ async fn collections_under_lldb(adapter: &str) {
     let (debugger, stop) = are_told(adapter, &cpp(), &LLDB).await;
     let (owner, _) = told(&debugger, &stop, "owner").await;
     assert!(owner.starts_with("0x") && owner.ends_with(" {price=3}"), "{owner}");
+    types_are_plain(&debugger, &stop).await;
     let last = last_of_map(&debugger, &stop).await;
     assert_eq!(last, pairs([("[998]", "(998, 1996)"), ("[999]", "(999, 1998)")]));
     debugger.stop_all().await;
@@ -182,6 +199,34 @@ async fn collections_of_cpp_under_codelldb() {
     collections_under_lldb("codelldb").await;
 }
 
+/// What a user has added as a text for some type goes before Baton's, whether in a list of commands or alone.
+async fn texts_of_the_user(adapter: &str) {
+    let command = r#"type summary add -x "^std::pair<.+>$" -s "mine""#;
+    for commands in [json!([command]), json!(command)] {
+        let program = cpp();
+        let debugger = debugger(&program);
+        debugger.set_breakpoint(at(&program.source, program.line)).await.unwrap();
+        let mut start = debugger.configure(&program.start(adapter, "", false)).await.unwrap();
+        start.configuration.insert("initCommands".to_owned(), commands);
+        let waited = debugger.start(start, wait_for(PATIENCE)).await;
+        let Ok(Waited::Stopped(stop)) = waited else { panic!("{waited:?}") };
+        for (name, expected) in [("pair", "mine"), ("tuple", "(1, \"x\")")] {
+            assert_eq!((name, told(&debugger, &stop, name).await.0.as_str()), (name, expected), "{adapter}");
+        }
+        debugger.stop_all().await;
+    }
+}
+
+#[tokio::test]
+async fn texts_of_the_user_go_first_under_lldb() {
+    texts_of_the_user("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn texts_of_the_user_go_first_under_codelldb() {
+    texts_of_the_user("codelldb").await;
+}
+
 async fn what_is_not_made_yet(adapter: &str) {
     let program = Program::built("program.cpp", NOT_MADE, "std::vector<int> vector; // here");
     let debugger = debugger(&program);
@@ -193,10 +238,7 @@ async fn what_is_not_made_yet(adapter: &str) {
     for name in ["vector", "map", "list", "text", "deque", "hashed"] {
         told(&debugger, &stop, name).await;
     }
-    let step = Resume::StepOver;
-    let waited = debugger.resume(Some(&stop.session), stop.thread_id, step, wait_for(PATIENCE)).await;
-    let Ok(Waited::Stopped(next)) = waited else { panic!("{waited:?}") };
-    assert_eq!(next.line, Some(i64::from(program.line) + 1), "{next:#?}");
+    step_to_next_line(&debugger, &stop).await;
     debugger.stop_all().await;
 }
 

@@ -32,6 +32,14 @@ pub(crate) async fn start_to_stop(debugger: &Debugger, program: &Program, adapte
     }
 }
 
+/// The program goes on as if nothing had been asked of it.
+pub(crate) async fn step_to_next_line(debugger: &Debugger, stop: &StopEvent) {
+    let waited =
+        debugger.resume(Some(&stop.session), stop.thread_id, Resume::StepOver, wait_for(PATIENCE)).await;
+    let Ok(Waited::Stopped(next)) = waited else { panic!("{waited:?}") };
+    assert_eq!(next.line, stop.line.map(|line| line + 1), "{next:#?}");
+}
+
 /// Everything that was printed.
 pub(crate) async fn printed(debugger: &Debugger, session: &SessionId) -> String {
     let all = OutputWish {

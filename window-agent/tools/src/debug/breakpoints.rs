@@ -17,7 +17,7 @@ use baton_agent_debug::types::triggers::{
 use baton_agent_debug::types::{Breakpoint, RemoveBreakpoint, SessionId, SetBreakpoint};
 
 /// Breakpoints of a file that an answer about one of them lists.
-const MAX_NEAR: usize = 10;
+const MAX_NEAR: usize = 3;
 
 impl Call<'_> {
     pub(super) async fn set_breakpoint(&self) -> Result<Reply, Fault> {
