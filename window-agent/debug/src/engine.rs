@@ -8,7 +8,7 @@
 //! | `life` | sessions begin, have children and terminals, end, begin again |
 //! | `moves` | stops are told, programs go on, calls wait |
 //! | [`points`] | breakpoints of all kinds |
-//! | `asks` | what an adapter is asked about a program |
+//! | `asks`, `late` | what an adapter is asked about a program; expressions that take too long |
 //! | `look`, `limits` | what the processes of sessions take; CORE: whether that is too much |
 //! | `news` | CORE: what happened to clients' programs, until they are told |
 //! | [`waits`] | CORE: which calls a stop or an end answers |
@@ -58,6 +58,7 @@ use baton_agent_base::process::{self, Sentinel};
 mod again;
 mod asks;
 mod compounds;
+mod late;
 mod life;
 mod limits;
 mod look;
@@ -162,6 +163,7 @@ pub(crate) enum Command {
     },
     Evaluate {
         evaluate: Evaluate,
+        limit: Duration,
         reply: Reply<Evaluated>,
     },
     SessionOf {
@@ -235,6 +237,8 @@ struct Live {
     is_shell: bool,
     /// Its connections were told to write at once.
     is_hastened: bool,
+    /// How long its adapter lets expressions run.
+    tuned: Option<Duration>,
     core: Session,
     outgoing: Option<mpsc::Sender<Bytes>>,
     over: CancellationToken,
@@ -401,7 +405,7 @@ impl Engine {
         }
         loop {
             let next = self.sessions.values().filter_map(|live| live.core.poll_timeout());
-            let next = next.chain(self.next_idle()).chain(self.next_pause()).min();
+            let next = next.chain(self.next_idle()).chain(self.next_pause()).chain(self.next_late()).min();
             let timer = async {
                 match next {
                     Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -470,7 +474,7 @@ impl Engine {
             }
             Command::Scopes { frame_id, reply } => self.on_scopes(frame_id, reply),
             Command::Variables { reference, paging, reply } => self.on_variables(reference, paging, reply),
-            Command::Evaluate { evaluate, reply } => self.on_evaluate(evaluate, reply),
+            Command::Evaluate { evaluate, limit, reply } => self.on_evaluate(evaluate, limit, reply),
             Command::SessionOf { id, reply } => drop(reply.send(self.session_of_id(id))),
             Command::Threads { session, reply } => self.on_list_threads(session.as_ref(), reply),
             Command::StackTrace { session, thread_id, page, reply } => {
@@ -558,6 +562,7 @@ impl Engine {
             self.drive_outputs(key);
         }
         self.end_idle(now);
+        self.end_late(now);
         self.retry_pauses(now);
     }
 

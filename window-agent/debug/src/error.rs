@@ -186,6 +186,18 @@ pub enum DebugError {
         /// What the language says.
         message: String,
     },
+    /// The expression took too long.
+    #[error("the expression did not end within {seconds} s and was interrupted")]
+    Interrupted {
+        /// The bound.
+        seconds: u64,
+    },
+    /// An expression that took too long, and could not be interrupted.
+    #[error("`{expression}` is still being evaluated, and the debugger does nothing else until it ends")]
+    Evaluating {
+        /// Which one.
+        expression: String,
+    },
     /// The adapter refused a request.
     #[error("the debug adapter refused `{command}`: {message}")]
     Refused {
@@ -276,12 +288,12 @@ impl DebugError {
             Self::AdapterDied { .. } => Kind::AdapterDied,
             Self::NoSuchThread { .. } => Kind::NoSuchThread,
             Self::NotStopped { .. } => Kind::NotStopped,
-            Self::Busy { .. } => Kind::Busy,
+            Self::Busy { .. } | Self::Evaluating { .. } => Kind::Busy,
             Self::StaleFrame { .. } => Kind::StaleFrame,
             Self::NoSuchFrame { .. } => Kind::NoSuchFrame,
             Self::StaleReference { .. } => Kind::StaleReference,
             Self::NoSuchReference { .. } => Kind::NoSuchReference,
-            Self::EvaluationFailed { .. } => Kind::EvaluationFailed,
+            Self::EvaluationFailed { .. } | Self::Interrupted { .. } => Kind::EvaluationFailed,
             Self::Refused { .. } => Kind::AdapterRefused,
             Self::Unsupported { .. }
             | Self::CoreDump
@@ -318,6 +330,10 @@ impl DebugError {
             Self::EvaluationFailed { .. } => {
                 "Check the names in the expression against the frame's variables."
             }
+            Self::Interrupted { .. } => {
+                "The program stands where it stood; what the expression did stays done."
+            }
+            Self::Evaluating { .. } => "Wait for it, or end the program.",
             Self::Unsupported { .. } => "Use another way, or another debug adapter that can.",
             Self::CoreDump => "Look at its frames and variables, or start the program to run it.",
             Self::UsersSession { .. } => "Ask the user, or start a session of your own.",

@@ -252,6 +252,9 @@ const STOPPED_INSIDE: &str =
 /// Of an expression that calls what no program has.
 const NOT_COMPILED: &str = "A function that the expression calls is not compiled into the program: it was inlined, or is of a \
     template and nobody else calls it. Read members instead.";
+/// Of a function that lldb stops waiting for; what it says names a breakpoint that has nothing to do with it.
+const TOO_LONG_FOR_LLDB: &str = "A function that the expression calls took longer than lldb waits, half a second, and was abandoned; the \
+    program stands where it stood.";
 /// What gdb and delve say in words that only who wrote them understands, and what it means.
 const PLAINLY: [(&str, &str); 4] = [
     ("Cannot evaluate function -- may be inlined", NOT_COMPILED),
@@ -273,6 +276,14 @@ pub(crate) fn evaluation_problem(message: &str) -> String {
     if message.contains("error: Couldn't look up symbols:") {
         return NOT_COMPILED.to_owned();
     }
+    if let Some(signal) = signal_of(message) {
+        return format!(
+            "A function that the expression calls received {signal} and was abandoned; the program stands where it stood."
+        );
+    }
+    if message.contains("error: Expression execution was interrupted: breakpoint") {
+        return TOO_LONG_FOR_LLDB.to_owned();
+    }
     if let Some(problem) = compilers_problem(message) {
         return cut(&problem, MAX_PROBLEM_LEN);
     }
@@ -287,6 +298,15 @@ pub(crate) fn evaluation_problem(message: &str) -> String {
     };
     let problem = if problem.is_empty() { message.trim().to_owned() } else { problem };
     cut(&problem, MAX_PROBLEM_LEN)
+}
+
+/// The signal that ended a function which an expression called, in gdb's words or lldb's.
+fn signal_of(message: &str) -> Option<&str> {
+    let gdbs = message.strip_prefix("The program being debugged received signal ");
+    let lldbs =
+        || message.split_once("error: Expression execution was interrupted: signal ").map(|(_, rest)| rest);
+    let rest = gdbs.or_else(lldbs)?;
+    rest.split([',', ':', '\n', '.']).next().filter(|signal| signal.starts_with("SIG"))
 }
 
 /// `error: <user expression 0>:1:1: ...`, and before that the language that stood in for one that lldb cannot read.

@@ -320,8 +320,19 @@ impl Debugger {
 
     /// Evaluates an expression in a frame of the latest stop.
     pub async fn evaluate(&self, evaluate: Evaluate) -> Result<Evaluated, DebugError> {
-        let command = |reply| Command::Evaluate { evaluate, reply };
-        self.ask_adapter("evaluate", self.expression_timeout(), command).await
+        self.evaluate_within(evaluate, None).await
+    }
+
+    /// The same for a caller with a limit of its own. An expression that takes longer is interrupted, where the
+    /// debugger can; elsewhere its session does nothing else until it ends.
+    pub async fn evaluate_within(
+        &self,
+        evaluate: Evaluate,
+        limit: Option<Duration>,
+    ) -> Result<Evaluated, DebugError> {
+        let limit = limit.unwrap_or_else(|| self.expression_timeout());
+        let whole = limit + self.answer_timeout();
+        self.ask_adapter("evaluate", whole, |reply| Command::Evaluate { evaluate, limit, reply }).await
     }
 
     /// Ends a session with its children: kills a launched program, detaches from one that was attached to. Gives

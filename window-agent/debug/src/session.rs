@@ -73,6 +73,8 @@ pub(crate) enum Input {
     SetTriggers { ticket: Ticket, wanted: WantedOfKind },
     /// Any other request.
     Request { ticket: Ticket, command: Cow<'static, str>, arguments: Value },
+    /// Nobody wants the answer to that one any more.
+    Cancel { ticket: Ticket },
     /// Let a thread go on.
     Resume { thread_id: i64, how: Motion },
     /// Stop a running thread.
@@ -303,6 +305,7 @@ impl Session {
             Input::Request { ticket, command, arguments } => {
                 self.send(command, arguments, Purpose::Ticket(ticket));
             }
+            Input::Cancel { ticket } => self.cancel(ticket),
             Input::Resume { thread_id, how } => self.on_resume(now, thread_id, how),
             Input::Pause { thread_id } => self.on_pause(now, thread_id),
             Input::Reply { request_seq, command, result } => self.reply(request_seq, command, result),
@@ -423,6 +426,13 @@ impl Session {
     /// Whether a thread that the adapter knows is stopped.
     pub(crate) fn all_stopped(&self) -> bool {
         self.stopped.all
+    }
+
+    fn cancel(&mut self, ticket: Ticket) {
+        let is_meant = |purpose: &Purpose| matches!(purpose, Purpose::Ticket(known) if *known == ticket);
+        if let Some((&seq, _)) = self.pending.iter().find(|(_, purpose)| is_meant(purpose)) {
+            self.send("cancel", json!({"requestId": seq}), Purpose::Nothing);
+        }
     }
 
     fn on_response(&mut self, now: Instant, response: &Response) {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -19,6 +20,14 @@ use baton_agent_base::process::Program;
 
 /// The file that runs `debugpy.adapter` without the 40 ms.
 const QUICKACK: &str = include_str!("quickack.py");
+
+/// What is evaluated before expressions, so that they end.
+const EXPRESSIONS: &str = include_str!("debugpy_expressions.py");
+
+/// Makes debugpy interrupt an expression that takes longer; in its own Python.
+pub(crate) fn expression_tuning(limit: Duration) -> String {
+    format!("exec({}, {{'SECONDS': {}}})", Value::from(EXPRESSIONS), limit.as_secs_f64())
+}
 
 /// Plans a session of a configuration.
 pub(crate) fn plan(

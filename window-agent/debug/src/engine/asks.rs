@@ -1,13 +1,14 @@
 //! What an adapter is asked about a program: threads, stacks, scopes, variables, expressions, anything.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::late::Expression;
 use super::moves::gate_error;
 use super::waits::{Wait, WaitId};
 use super::{Engine, Live, Reply};
-use crate::adapter::SecondTry;
 use crate::breakpoints::SessionKey;
 use crate::dap::body::{self, read};
 use crate::error::DebugError;
@@ -78,9 +79,9 @@ pub(super) enum Asked {
     },
     Evaluate {
         owner: Owner,
-        /// What to ask when this is refused.
-        otherwise: Option<(SecondTry, Value)>,
-        reply: Reply<Evaluated>,
+        expression: Expression,
+        /// `None` when its caller was told that it takes too long.
+        reply: Option<Reply<Evaluated>>,
     },
     /// The parts of a value that came without words.
     Parts {
@@ -153,6 +154,9 @@ impl Engine {
             // What some answer all the same is a moment long gone.
             return drop(reply.send(Err(DebugError::NotStopped { thread_id })));
         }
+        if let Err(error) = self.free(key) {
+            return drop(reply.send(Err(error)));
+        }
         let owner = Owner { session: key, thread_id };
         let arguments = json!({"threadId": thread_id, "startFrame": start, "levels": levels});
         self.ask_adapter(key, Asked::StackTrace { owner, is_running, reply }, "stackTrace", arguments);
@@ -183,9 +187,10 @@ impl Engine {
         }
     }
 
-    pub(super) fn on_evaluate(&mut self, evaluate: Evaluate, reply: Reply<Evaluated>) {
+    pub(super) fn on_evaluate(&mut self, evaluate: Evaluate, limit: Duration, reply: Reply<Evaluated>) {
         match self.frame(evaluate.frame_id) {
             Ok((owner, theirs)) => {
+                self.tune(owner, theirs, limit);
                 let adapter = self.sessions.get(&owner.session).map(|live| &live.plan.session.adapter);
                 let usual = adapter.and_then(|adapter| adapter.evaluate_context.as_deref());
                 // `repl` is the command line of the debugger itself in some adapters.
@@ -205,10 +210,22 @@ impl Engine {
                     (second_try, asking(&expression))
                 });
                 let arguments = asking(&expression);
-                let asked = Asked::Evaluate { owner, otherwise, reply };
+                let expression = Expression::new(expression, limit, otherwise);
+                let asked = Asked::Evaluate { owner, expression, reply: Some(reply) };
                 self.ask_adapter(owner.session, asked, "evaluate", arguments);
             }
             Err(error) => drop(reply.send(Err(error))),
+        }
+    }
+
+    /// Tells an adapter before an expression how long it may take. Nobody waits for the answer.
+    fn tune(&mut self, owner: Owner, frame_id: i64, limit: Duration) {
+        let tuning = self.sessions.get_mut(&owner.session).and_then(|live| Self::tuning(live, limit));
+        if let Some(expression) = tuning {
+            self.last_ticket += 1;
+            let arguments = json!({"expression": expression, "frameId": frame_id, "context": "repl"});
+            let (ticket, command) = (self.last_ticket, "evaluate".into());
+            self.feed(owner.session, Input::Request { ticket, command, arguments });
         }
     }
 
@@ -253,6 +270,7 @@ impl Engine {
             let of = self.sessions.get(&owner.session).map_or_else(String::new, |live| live.id.to_string());
             return Err(DebugError::ForeignId { session: SessionId(of) });
         }
+        self.free(key)?;
         let Some(live) = self.sessions.get(&key) else { return Err(DebugError::NoSession) };
         if let Some(error) = request.gate.and_then(|gate| gate_error(live, gate)) {
             return Err(error);
@@ -308,18 +326,9 @@ impl Engine {
                 Ok(body) => self.on_members(read(&body), owner, page, reply),
                 Err(message) => drop(reply.send(Err(refused("variables", message)))),
             },
-            Some(Asked::Evaluate { owner, otherwise, reply }) => match (result, otherwise) {
-                (Err(refusal), Some((second_try, arguments))) if second_try.is_for(&refusal) => {
-                    let asked = Asked::Evaluate { owner, otherwise: None, reply };
-                    self.ask_adapter(owner.session, asked, "evaluate", arguments);
-                }
-                (result, _) => {
-                    let evaluated = result.map_err(|message| DebugError::EvaluationFailed {
-                        message: from_dap::evaluation_problem(&message),
-                    });
-                    self.on_evaluated(evaluated.map(|body| read(&body)), owner, reply);
-                }
-            },
+            Some(Asked::Evaluate { owner, expression, reply: Some(reply) }) => {
+                self.on_evaluate_answer(result, owner, expression, reply);
+            }
             Some(Asked::Parts { wordless, mut evaluated, reply }) => {
                 match result {
                     Ok(body) => evaluated.result = wordless.told(&read(&body)),
@@ -336,7 +345,27 @@ impl Engine {
                     body
                 }));
             }
-            None => {}
+            Some(Asked::Evaluate { reply: None, .. }) | None => {}
+        }
+    }
+
+    fn on_evaluate_answer(
+        &mut self,
+        result: Result<Value, String>,
+        owner: Owner,
+        mut expression: Expression,
+        reply: Reply<Evaluated>,
+    ) {
+        match (result, expression.otherwise.take()) {
+            (Err(refusal), Some((second_try, arguments))) if second_try.is_for(&refusal) => {
+                let asked = Asked::Evaluate { owner, expression, reply: Some(reply) };
+                self.ask_adapter(owner.session, asked, "evaluate", arguments);
+            }
+            (result, _) => {
+                let evaluated =
+                    result.map_err(|message| expression.failure(from_dap::evaluation_problem(&message)));
+                self.on_evaluated(evaluated.map(|body| read(&body)), owner, reply);
+            }
         }
     }
 

@@ -145,6 +145,7 @@ impl Engine {
             has_terminal: false,
             stoppers: Vec::new(),
             restart: None,
+            tuned: None,
             again: None,
             owner,
             usage: Usage::new(None, Instant::now()),

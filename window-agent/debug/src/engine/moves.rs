@@ -28,6 +28,9 @@ impl Engine {
             }
         };
         self.forget_closed();
+        if let Err(error) = self.free(key) {
+            return self.answer(id, Err(error));
+        }
         let Some(live) = self.sessions.get_mut(&key) else { return self.give_up(id) };
         let thread_id = wish.thread_id.unwrap_or_else(|| live.core.last_thread());
         if self.waits.is_busy(key, thread_id) {
@@ -132,6 +135,10 @@ impl Engine {
                 return None;
             }
         };
+        if let Err(error) = self.free(key) {
+            self.answer(id, Err(error));
+            return None;
+        }
         let Some(live) = self.sessions.get_mut(&key) else {
             self.give_up(id);
             return None;
@@ -432,7 +439,9 @@ impl Engine {
 
     pub(super) fn frame(&self, frame_id: i64) -> Result<(Owner, i64), DebugError> {
         match self.ids.frames.look_up(frame_id) {
-            Lookup::Alive(owner, theirs) if self.is_stopped(owner.session) => Ok((owner, theirs)),
+            Lookup::Alive(owner, theirs) if self.is_stopped(owner.session) => {
+                self.free(owner.session).map(|()| (owner, theirs))
+            }
             Lookup::Alive(..) | Lookup::Stale => Err(DebugError::StaleFrame { frame_id }),
             Lookup::OfAnotherRun => Err(DebugError::OfAnotherRun { what: format!("frame {frame_id}") }),
             Lookup::Unknown => Err(DebugError::NoSuchFrame { frame_id }),
@@ -441,7 +450,9 @@ impl Engine {
 
     pub(super) fn container(&self, reference: i64) -> Result<(Owner, i64), DebugError> {
         match self.ids.references.look_up(reference) {
-            Lookup::Alive(owner, theirs) if self.is_stopped(owner.session) => Ok((owner, theirs)),
+            Lookup::Alive(owner, theirs) if self.is_stopped(owner.session) => {
+                self.free(owner.session).map(|()| (owner, theirs))
+            }
             Lookup::Alive(..) | Lookup::Stale => Err(DebugError::StaleReference { reference }),
             Lookup::OfAnotherRun => {
                 Err(DebugError::OfAnotherRun { what: format!("variables reference {reference}") })
@@ -459,7 +470,7 @@ impl Engine {
         Some(self.sessions.get(&found.ok()?.0.session)?.id.clone())
     }
 
-    fn is_stopped(&self, key: SessionKey) -> bool {
+    pub(super) fn is_stopped(&self, key: SessionKey) -> bool {
         self.sessions.get(&key).is_some_and(|live| live.core.phase() == Phase::Stopped)
     }
 }

@@ -19,6 +19,7 @@ mod generated;
 mod languages;
 mod latency;
 mod libraries;
+mod long;
 mod mapped;
 mod pages;
 mod programs;

@@ -40,11 +40,13 @@ async fn a_request_that_is_never_answered_times_out() {
     let desk = desk().await;
     launch(&desk, "mute").await;
     let begun = Instant::now();
-    let said = desk.debug_refused("evaluate", json!({"expression": "1", "timeout": 5})).await;
-    assert!(said.text.starts_with("DAP request evaluate timed out after 5000ms"), "{}", said.text);
     let said = desk.debug_refused("scopes", json!({})).await;
     assert!(said.text.starts_with("DAP request scopes timed out after 10000ms"), "{}", said.text);
+    let said = desk.debug_refused("evaluate", json!({"expression": "1", "timeout": 5})).await;
+    assert!(said.text.starts_with("DAP request evaluate timed out after 5000ms"), "{}", said.text);
     assert!(begun.elapsed() >= Duration::from_secs(15), "each had its time");
+    let said = desk.debug_refused("step_over", json!({})).await;
+    assert!(said.text.starts_with("`1` is still being evaluated, and the debugger does nothing"), "{}", said.text);
     // The session is intact.
     assert!(desk.debug("threads", json!({})).await.text.contains("1 main"));
     assert_eq!(desk.debug("terminate", json!({})).await.value["snapshot"]["status"], "terminated");

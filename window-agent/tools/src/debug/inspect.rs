@@ -29,16 +29,12 @@ impl Call<'_> {
             frame_id: self.frame_id().await?,
             context: given(&arguments.context),
         };
-        let asked = self.window.debugger.evaluate(wish);
-        let answered = tokio::select! {
-            answered = tokio::time::timeout(arguments.timeout(), asked) => answered,
+        let limit = arguments.timeout.map(|_| arguments.timeout());
+        let asked = self.window.debugger.evaluate_within(wish, limit);
+        let evaluated = tokio::select! {
+            answered = asked => answered.map_err(|error| self.fault(error))?,
             () = self.caller.cancelled.cancelled() => return Err(fault::interrupted("evaluate")),
         };
-        let timed_out = || baton_agent_debug::error::DebugError::NoAnswer {
-            command: "evaluate".to_owned(),
-            seconds: arguments.timeout().as_secs(),
-        };
-        let evaluated = answered.unwrap_or_else(|_| Err(timed_out())).map_err(|error| self.fault(error))?;
         let result = if self.window.redacts() {
             redact::value(&expression, &evaluated.result)
         } else {

@@ -1,0 +1,197 @@
+//! Expressions that take long, for ever or that end the program: whoever asked is told, and the program stands where it
+//! stood.
+
+use std::time::Duration;
+
+use baton_agent_debug::Debugger;
+use baton_agent_debug::error::DebugError;
+use baton_agent_debug::types::{Evaluate, Evaluated, Resume, StopEvent};
+
+use crate::programs::{BOUND, Program, debugger, wait_for};
+use crate::quirks::{printed, start_to_stop, step_to_next_line};
+
+const C: &str = r#"#include <unistd.h>
+int spin(int n) { while (n-- > 0) usleep(10000); return 7; }
+int crash(long place) { return *(int *)place; }
+int main(void) {
+  int turns = 1;
+  turns++;
+  turns++;
+  return turns + spin(0);
+}
+"#;
+const PYTHON: &str = r#"import threading, time
+lock = threading.Lock()
+def spin(n):
+    for _ in range(n): time.sleep(0.01)
+    return 7
+turns = 1
+turns += 1
+turns += 1
+"#;
+const JAVASCRIPT: &str = r#"const clock = new Int32Array(new SharedArrayBuffer(4));
+function spin(n) { while (n-- > 0) Atomics.wait(clock, 0, 0, 10); return 7; }
+let turns = 1;
+turns++;
+console.log(turns, spin(0));
+"#;
+const GO: &str = r#"package main
+
+import (
+	"fmt"
+	"time"
+)
+
+func spin(n int) int {
+	time.Sleep(time.Duration(n) * 10 * time.Millisecond)
+	return 7
+}
+
+func main() {
+	turns := 1
+	turns++
+	fmt.Println(turns, spin(0))
+}
+"#;
+const JAVA: &str = r#"public class Program {
+  static int spin(int n) throws Exception {
+    Thread.sleep(n * 10);
+    return 7;
+  }
+  public static void main(String[] args) throws Exception {
+    int turns = 1;
+    turns++;
+    System.out.println(turns + spin(0));
+  }
+}
+"#;
+
+const LIMIT: Duration = Duration::from_secs(1);
+/// In hundredths of a second.
+const FOR_EVER: &str = "spin(1000000)";
+const LONGER: &str = "spin(400)";
+
+fn program(adapter: &str) -> Program {
+    match adapter {
+        "debugpy" => Program::built("program.py", PYTHON, "turns += 1"),
+        "js-debug" => Program::built("program.js", JAVASCRIPT, "turns++;"),
+        "delve" => Program::built("program.go", GO, "turns++"),
+        "java" => Program::built("Program.java", JAVA, "turns++;"),
+        _ => Program::built("program.c", C, "turns++;"),
+    }
+}
+
+async fn evaluate(debugger: &Debugger, stop: &StopEvent, expression: &str) -> Result<Evaluated, DebugError> {
+    let frame_id = stop.call_stack[0].frame_id;
+    let wish = Evaluate { expression: expression.to_owned(), frame_id, context: None };
+    debugger.evaluate_within(wish, Some(LIMIT)).await
+}
+
+async fn stands_where_it_stood(debugger: &Debugger, stop: &StopEvent) {
+    for (expression, expected) in [("turns", "1"), ("spin(1)", "7")] {
+        let value = evaluate(debugger, stop, expression).await.map(|evaluated| evaluated.result);
+        assert_eq!((expression, value), (expression, Ok(expected.to_owned())));
+    }
+    step_to_next_line(debugger, stop).await;
+}
+
+/// The ones that can be interrupted.
+async fn is_interrupted(adapter: &str, expressions: &[&str]) {
+    let program = program(adapter);
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, adapter).await;
+    for expression in expressions {
+        let ended = evaluate(&debugger, &stop, expression).await;
+        assert_eq!(ended.map(drop), Err(DebugError::Interrupted { seconds: 1 }), "{expression}");
+    }
+    stands_where_it_stood(&debugger, &stop).await;
+    assert_eq!(printed(&debugger, &stop.session).await, "", "no advice about settings of the debugger");
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn an_expression_that_takes_too_long_is_interrupted_under_debugpy() {
+    let deadlock = "lock.acquire() and lock.acquire()";
+    is_interrupted("debugpy", &[FOR_EVER, deadlock, "sum(1 for _ in iter(int, 1))"]).await;
+}
+
+#[tokio::test]
+async fn an_expression_that_takes_too_long_is_interrupted_under_gdb() {
+    is_interrupted("gdb", &[FOR_EVER, FOR_EVER]).await;
+}
+
+/// The ones that cannot: until it ends nothing else is asked, and the caller hears why.
+async fn is_waited_for(adapter: &str) {
+    let program = program(adapter);
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, adapter).await;
+    let late = evaluate(&debugger, &stop, LONGER).await;
+    assert_eq!(late.map(drop), Err(DebugError::NoAnswer { command: "evaluate".to_owned(), seconds: 1 }));
+    let busy = DebugError::Evaluating { expression: LONGER.to_owned() };
+    assert_eq!(evaluate(&debugger, &stop, "turns").await.map(drop), Err(busy.clone()));
+    assert_eq!(debugger.scopes(stop.call_stack[0].frame_id).await.map(drop), Err(busy.clone()));
+    let session = Some(&stop.session);
+    for how in [Resume::StepOver, Resume::Continue] {
+        let moved = debugger.resume(session, stop.thread_id, how, wait_for(BOUND)).await;
+        assert_eq!(moved.map(drop), Err(busy.clone()), "{how:?}");
+    }
+    let paused = debugger.pause(session, None, wait_for(BOUND)).await;
+    assert_eq!(paused.map(drop), Err(busy.clone()));
+    let is_over = async {
+        while evaluate(&debugger, &stop, "turns").await.map(drop) == Err(busy.clone()) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(BOUND, is_over).await.expect("it ends");
+    stands_where_it_stood(&debugger, &stop).await;
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn an_expression_that_takes_long_is_waited_for_under_js_debug() {
+    is_waited_for("js-debug").await;
+}
+
+#[tokio::test]
+async fn an_expression_that_takes_long_is_waited_for_under_delve() {
+    is_waited_for("delve").await;
+}
+
+#[tokio::test]
+async fn an_expression_that_takes_long_is_waited_for_under_java() {
+    is_waited_for("java").await;
+}
+
+async fn fails(adapter: &str, expression: &str, expected: &str) {
+    let program = program(adapter);
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, adapter).await;
+    let failed = evaluate(&debugger, &stop, expression).await;
+    assert_eq!(failed.map(drop), Err(DebugError::EvaluationFailed { message: expected.to_owned() }));
+    stands_where_it_stood(&debugger, &stop).await;
+    assert_eq!(printed(&debugger, &stop.session).await, "");
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn an_expression_that_ends_the_interpreter_fails() {
+    fails("debugpy", "exit(3)", "SystemExit: 3").await;
+    fails("debugpy", "raise SystemExit(4)", "SystemExit: 4").await;
+}
+
+#[tokio::test]
+async fn what_lldb_does_not_wait_for_is_told() {
+    let expected = "A function that the expression calls took longer than lldb waits, half a second, and was abandoned; the \
+        program stands where it stood.";
+    fails("lldb-dap", "spin(100)", expected).await;
+    fails("codelldb", "spin(100)", expected).await;
+}
+
+#[tokio::test]
+async fn a_function_that_crashes_in_an_expression_is_abandoned() {
+    let expected = "A function that the expression calls received SIGSEGV and was abandoned; the program stands where it \
+        stood.";
+    for adapter in ["gdb", "lldb-dap", "codelldb"] {
+        fails(adapter, "crash(16)", expected).await;
+    }
+}
