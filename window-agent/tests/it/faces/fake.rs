@@ -46,7 +46,11 @@ async fn a_request_that_is_never_answered_times_out() {
     assert!(said.text.starts_with("DAP request evaluate timed out after 5000ms"), "{}", said.text);
     assert!(begun.elapsed() >= Duration::from_secs(15), "each had its time");
     let said = desk.debug_refused("step_over", json!({})).await;
-    assert!(said.text.starts_with("`1` is still being evaluated, and the debugger does nothing"), "{}", said.text);
+    assert!(
+        said.text.starts_with("`1` is still being evaluated, and the debugger does nothing"),
+        "{}",
+        said.text
+    );
     // The session is intact.
     assert!(desk.debug("threads", json!({})).await.text.contains("1 main"));
     assert_eq!(desk.debug("terminate", json!({})).await.value["snapshot"]["status"], "terminated");
