@@ -8,7 +8,8 @@
 //! | `life` | sessions begin, have children and terminals, end, begin again |
 //! | `moves` | stops are told, programs go on, calls wait |
 //! | [`points`] | breakpoints of all kinds |
-//! | `asks`, `late` | what an adapter is asked about a program; expressions that take too long |
+//! | `asks` | what an adapter is asked about a program |
+//! | `expression`, `late` | CORE: an expression that is evaluated; those that take too long |
 //! | `look`, `limits` | what the processes of sessions take; CORE: whether that is too much |
 //! | `news` | CORE: what happened to clients' programs, until they are told |
 //! | [`waits`] | CORE: which calls a stop or an end answers |
@@ -58,6 +59,7 @@ use baton_agent_base::process::{self, Sentinel};
 mod again;
 mod asks;
 mod compounds;
+mod expression;
 mod late;
 mod life;
 mod limits;

@@ -331,7 +331,7 @@ impl DebugError {
                 "Check the names in the expression against the frame's variables."
             }
             Self::Interrupted { .. } => {
-                "The program stands where it stood; what the expression did stays done."
+                "The program is still at the same place; what the expression changed stays changed."
             }
             Self::Evaluating { .. } => "Wait for it, or end the program.",
             Self::Unsupported { .. } => "Use another way, or another debug adapter that can.",

@@ -254,7 +254,7 @@ const NOT_COMPILED: &str = "A function that the expression calls is not compiled
     template and nobody else calls it. Read members instead.";
 /// Of a function that lldb stops waiting for; what it says names a breakpoint that has nothing to do with it.
 const TOO_LONG_FOR_LLDB: &str = "A function that the expression calls took longer than lldb waits, half a second, and was abandoned; the \
-    program stands where it stood.";
+    program is still at the same place.";
 /// What gdb and delve say in words that only who wrote them understands, and what it means.
 const PLAINLY: [(&str, &str); 4] = [
     ("Cannot evaluate function -- may be inlined", NOT_COMPILED),
@@ -278,7 +278,7 @@ pub(crate) fn evaluation_problem(message: &str) -> String {
     }
     if let Some(signal) = signal_of(message) {
         return format!(
-            "A function that the expression calls received {signal} and was abandoned; the program stands where it stood."
+            "A function that the expression calls received {signal} and was abandoned; the program is still at the same place."
         );
     }
     if message.contains("error: Expression execution was interrupted: breakpoint") {

@@ -1,11 +1,11 @@
 //! What an adapter is asked about a program: threads, stacks, scopes, variables, expressions, anything.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::late::Expression;
+use super::expression::Expression;
 use super::moves::gate_error;
 use super::waits::{Wait, WaitId};
 use super::{Engine, Live, Reply};
@@ -210,7 +210,7 @@ impl Engine {
                     (second_try, asking(&expression))
                 });
                 let arguments = asking(&expression);
-                let expression = Expression::new(expression, limit, otherwise);
+                let expression = Expression::new(Instant::now(), expression, limit, otherwise);
                 let asked = Asked::Evaluate { owner, expression, reply: Some(reply) };
                 self.ask_adapter(owner.session, asked, "evaluate", arguments);
             }

@@ -1,5 +1,5 @@
-//! Expressions that take long, for ever or that end the program: whoever asked is told, and the program stands where it
-//! stood.
+//! Expressions that take long, for ever or that end the program: whoever asked is told, and the program is still at the
+//! same place.
 
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ async fn evaluate(debugger: &Debugger, stop: &StopEvent, expression: &str) -> Re
     debugger.evaluate_within(wish, Some(LIMIT)).await
 }
 
-async fn stands_where_it_stood(debugger: &Debugger, stop: &StopEvent) {
+async fn is_at_the_same_place(debugger: &Debugger, stop: &StopEvent) {
     for (expression, expected) in [("turns", "1"), ("spin(1)", "7")] {
         let value = evaluate(debugger, stop, expression).await.map(|evaluated| evaluated.result);
         assert_eq!((expression, value), (expression, Ok(expected.to_owned())));
@@ -104,7 +104,7 @@ async fn is_interrupted(adapter: &str, expressions: &[&str]) {
         let ended = evaluate(&debugger, &stop, expression).await;
         assert_eq!(ended.map(drop), Err(DebugError::Interrupted { seconds: 1 }), "{expression}");
     }
-    stands_where_it_stood(&debugger, &stop).await;
+    is_at_the_same_place(&debugger, &stop).await;
     assert_eq!(printed(&debugger, &stop.session).await, "", "no advice about settings of the debugger");
     debugger.stop_all().await;
 }
@@ -143,7 +143,7 @@ async fn is_waited_for(adapter: &str) {
         }
     };
     tokio::time::timeout(BOUND, is_over).await.expect("it ends");
-    stands_where_it_stood(&debugger, &stop).await;
+    is_at_the_same_place(&debugger, &stop).await;
     debugger.stop_all().await;
 }
 
@@ -168,7 +168,7 @@ async fn fails(adapter: &str, expression: &str, expected: &str) {
     let stop = start_to_stop(&debugger, &program, adapter).await;
     let failed = evaluate(&debugger, &stop, expression).await;
     assert_eq!(failed.map(drop), Err(DebugError::EvaluationFailed { message: expected.to_owned() }));
-    stands_where_it_stood(&debugger, &stop).await;
+    is_at_the_same_place(&debugger, &stop).await;
     assert_eq!(printed(&debugger, &stop.session).await, "");
     debugger.stop_all().await;
 }
@@ -182,15 +182,15 @@ async fn an_expression_that_ends_the_interpreter_fails() {
 #[tokio::test]
 async fn what_lldb_does_not_wait_for_is_told() {
     let expected = "A function that the expression calls took longer than lldb waits, half a second, and was abandoned; the \
-        program stands where it stood.";
+        program is still at the same place.";
     fails("lldb-dap", "spin(100)", expected).await;
     fails("codelldb", "spin(100)", expected).await;
 }
 
 #[tokio::test]
 async fn a_function_that_crashes_in_an_expression_is_abandoned() {
-    let expected = "A function that the expression calls received SIGSEGV and was abandoned; the program stands where it \
-        stood.";
+    let expected = "A function that the expression calls received SIGSEGV and was abandoned; the program is still at the \
+        same place.";
     for adapter in ["gdb", "lldb-dap", "codelldb"] {
         fails(adapter, "crash(16)", expected).await;
     }
