@@ -130,6 +130,9 @@ pub struct Adapter {
     pub(crate) prints_program_output: bool,
     /// Evaluated once in a program that was attached to, to take a delay out of its answers.
     pub(crate) attach_tuning: Option<String>,
+    /// Evaluated once, at the first stop, so that texts of values and expressions end.
+    #[serde(skip)]
+    pub(crate) limits: Option<String>,
     /// Printed before a start that fails without any other sign.
     pub(crate) failure_sign: Option<String>,
     /// How messages of its own begin that tell nothing, and after a `*` what they hold: they are not told with what the
@@ -376,6 +379,7 @@ impl Adapter {
             tells_running_stacks: known.tells_running_stacks,
             takes_idle_pauses: known.takes_idle_pauses,
             known_in_editor: Some(known.dialect),
+            limits: known.limits.clone(),
             ..Self::editor()
         }
     }

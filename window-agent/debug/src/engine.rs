@@ -240,7 +240,7 @@ struct Live {
     /// Its connections were told to write at once.
     is_hastened: bool,
     /// How long its adapter lets expressions run.
-    tuned: Option<Duration>,
+    expression_limit: Option<Duration>,
     core: Session,
     outgoing: Option<mpsc::Sender<Bytes>>,
     over: CancellationToken,

@@ -168,8 +168,8 @@ pub(crate) struct Session {
     /// The adapter serves this session only. A shared one must not be told farewell after `terminated`: debugpy's
     /// dies, with all its sessions, when the connection goes before its answer is out.
     owns_adapter: bool,
-    /// Evaluated at the first stop; see [`Adapter::attach_tuning`].
-    tuning: Option<&'static str>,
+    /// Evaluated at the first stop; see [`Adapter::attach_tuning`] and [`Adapter::limits`].
+    tuning: Vec<&'static str>,
     phase: Phase,
     last_seq: i64,
     pending: BTreeMap<i64, Purpose>,
@@ -239,7 +239,11 @@ impl Session {
             arguments: plan.arguments.clone(),
             no_debug: plan.no_debug,
             owns_adapter: link == Link::Spawned,
-            tuning: plan.adapter.attach_tuning.as_deref().filter(|_| link == Link::Connected),
+            tuning: [plan.adapter.attach_tuning.as_deref().filter(|_| link == Link::Connected)]
+                .into_iter()
+                .chain([plan.adapter.limits.as_deref()])
+                .flatten()
+                .collect(),
             phase: Phase::Starting,
             last_seq: 0,
             pending: BTreeMap::new(),

@@ -21,12 +21,12 @@ use baton_agent_base::process::Program;
 /// The file that runs `debugpy.adapter` without the 40 ms.
 const QUICKACK: &str = include_str!("quickack.py");
 
-/// What is evaluated before expressions, so that they end.
-const EXPRESSIONS: &str = include_str!("debugpy_expressions.py");
+/// What is evaluated before expressions and texts of values, so that they end.
+const LIMITS: &str = include_str!("debugpy_limits.py");
 
-/// Makes debugpy interrupt an expression that takes longer; in its own Python.
-pub(crate) fn expression_tuning(limit: Duration) -> String {
-    format!("exec({}, {{'SECONDS': {}}})", Value::from(EXPRESSIONS), limit.as_secs_f64())
+/// Makes debugpy interrupt an expression that takes longer, and a text of a value; in its own Python.
+pub(crate) fn limits(expression: Duration) -> String {
+    format!("exec({}, {{'SECONDS': {}}})", Value::from(LIMITS), expression.as_secs_f64())
 }
 
 /// Plans a session of a configuration.

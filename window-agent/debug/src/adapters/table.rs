@@ -3,12 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::adapter::{Adapter, Dialect, Transport};
+use crate::adapters::debugpy;
 use crate::error::DebugError;
 use crate::options::Shelf;
 use baton_agent_base::launch_config::{name_of, parse_jsonc};
@@ -28,6 +30,9 @@ pub struct Table {
 struct UserFile {
     adapters: Vec<Map<String, Value>>,
 }
+
+/// How long expressions may run until one is asked for, which says.
+const FIRST_LIMIT: Duration = Duration::from_secs(30);
 
 /// The adapters that come with Baton.
 const BUILT_IN: &str = include_str!("table.json");
@@ -73,6 +78,7 @@ impl Table {
         for adapter in &mut adapters {
             let own: BTreeSet<String> = adapter.extensions.iter().cloned().collect();
             adapter.foreign = all.difference(&own).cloned().collect();
+            adapter.limits = (adapter.dialect == Dialect::Debugpy).then(|| debugpy::limits(FIRST_LIMIT));
         }
         let editors = adapters.iter().map(Adapter::editor_of).collect();
         Ok(Self { adapters, editors })

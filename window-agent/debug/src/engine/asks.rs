@@ -220,7 +220,7 @@ impl Engine {
 
     /// Tells an adapter before an expression how long it may take. Nobody waits for the answer.
     fn tune(&mut self, owner: Owner, frame_id: i64, limit: Duration) {
-        let tuning = self.sessions.get_mut(&owner.session).and_then(|live| Self::tuning(live, limit));
+        let tuning = self.sessions.get_mut(&owner.session).and_then(|live| Self::limits(live, limit));
         if let Some(expression) = tuning {
             self.last_ticket += 1;
             let arguments = json!({"expression": expression, "frameId": frame_id, "context": "repl"});

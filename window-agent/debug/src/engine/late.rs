@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::asks::Asked;
 use super::{Engine, Live};
-use crate::adapter::{Adapter, Dialect};
 use crate::adapters::debugpy;
 use crate::breakpoints::SessionKey;
 use crate::error::DebugError;
@@ -40,7 +39,7 @@ impl Engine {
     /// Whether an expression is to end soon.
     fn interrupt(&mut self, key: SessionKey, ticket: Ticket) -> bool {
         let Some(live) = self.sessions.get(&key) else { return false };
-        if is_tuned(live.plan.session.adapter) {
+        if live.plan.session.adapter.limits.is_some() {
             return true;
         }
         // VS Code numbers its requests in its own way.
@@ -51,13 +50,11 @@ impl Engine {
         can
     }
 
-    /// What an adapter is told once, so that it interrupts expressions itself.
-    pub(super) fn tuning(live: &mut Live, limit: Duration) -> Option<String> {
-        if !is_tuned(live.plan.session.adapter) || live.tuned == Some(limit) {
-            return None;
-        }
-        live.tuned = Some(limit);
-        Some(debugpy::expression_tuning(limit))
+    /// What an adapter is told that interrupts expressions itself, when it was told another limit last.
+    pub(super) fn limits(live: &mut Live, limit: Duration) -> Option<String> {
+        live.plan.session.adapter.limits.as_ref()?;
+        let is_new = live.expression_limit.replace(limit) != Some(limit);
+        is_new.then(|| debugpy::limits(limit))
     }
 
     /// Refuses what else a stopped session is asked while it evaluates what nobody waits for any more.
@@ -79,9 +76,4 @@ impl Engine {
 fn due(asked: &Asked, now: Instant) -> Option<Instant> {
     let Asked::Evaluate { expression, reply, .. } = asked else { return None };
     expression.due(now, reply.as_ref().is_some_and(|reply| reply.is_closed()))
-}
-
-/// debugpy is, in whatever window.
-fn is_tuned(adapter: &Adapter) -> bool {
-    adapter.known_in_editor.unwrap_or(adapter.dialect) == Dialect::Debugpy
 }

@@ -145,7 +145,7 @@ impl Engine {
             has_terminal: false,
             stoppers: Vec::new(),
             restart: None,
-            tuned: None,
+            expression_limit: None,
             again: None,
             owner,
             usage: Usage::new(None, Instant::now()),

@@ -180,12 +180,12 @@ impl Session {
         }
         let requests = capture.take(step, body, &self.folders);
         for (command, arguments, step) in requests {
-            if step == Step::Scopes(Which::Top)
-                && let Some(expression) = self.tuning.take()
-            {
+            if step == Step::Scopes(Which::Top) {
                 let frame_id = read::<body::Named>(&arguments).frame_id;
-                let tuning = json!({"expression": expression, "frameId": frame_id, "context": "watch"});
-                self.send("evaluate", tuning, Purpose::Nothing);
+                for expression in std::mem::take(&mut self.tuning) {
+                    let tuning = json!({"expression": expression, "frameId": frame_id, "context": "watch"});
+                    self.send("evaluate", tuning, Purpose::Nothing);
+                }
             }
             self.send_capture(command, arguments, id, step);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baton_agent_debug::Debugger;
 use baton_agent_debug::error::DebugError;
-use baton_agent_debug::types::{Evaluate, Evaluated, Resume, StopEvent};
+use baton_agent_debug::types::{Evaluate, Evaluated, Resume, StopEvent, Waited};
 
 use crate::programs::{BOUND, Program, debugger, wait_for};
 use crate::quirks::{printed, start_to_stop, step_to_next_line};
@@ -66,6 +66,25 @@ const JAVA: &str = r#"public class Program {
 }
 "#;
 
+/// What their classes say of them takes long; what else hears Ctrl+C must not hear of its end.
+const TEXTS: &str = r#"import asyncio, signal, time
+class Slow:
+    def __repr__(self): time.sleep(1000)
+class Busy:
+    def __repr__(self):
+        while True: pass
+class Fine:
+    def __repr__(self): return "Fine!"
+async def main():
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: print("interrupted"))
+    slow, busy, fine, turns = [Slow(), 2], Busy(), Fine(), 1
+    turns += 1
+    turns += 1
+    await asyncio.sleep(0.1)
+    print(turns)
+asyncio.run(main())
+"#;
+
 const LIMIT: Duration = Duration::from_secs(1);
 /// In hundredths of a second.
 const FOR_EVER: &str = "spin(1000000)";
@@ -120,6 +139,38 @@ async fn an_expression_that_takes_too_long_is_interrupted_under_gdb() {
     is_interrupted("gdb", &[FOR_EVER, FOR_EVER]).await;
 }
 
+/// Nobody waits for it any more.
+async fn is_interrupted_for_the_next(adapter: &str) {
+    let program = program(adapter);
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, adapter).await;
+    let given_up = tokio::time::timeout(LIMIT / 4, evaluate(&debugger, &stop, FOR_EVER)).await;
+    given_up.expect_err("the caller goes");
+    until_free(&debugger, &stop, FOR_EVER).await;
+    is_at_the_same_place(&debugger, &stop).await;
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn an_expression_whose_caller_went_is_interrupted_under_debugpy() {
+    is_interrupted_for_the_next("debugpy").await;
+}
+
+#[tokio::test]
+async fn an_expression_whose_caller_went_is_interrupted_under_gdb() {
+    is_interrupted_for_the_next("gdb").await;
+}
+
+async fn until_free(debugger: &Debugger, stop: &StopEvent, late: &str) {
+    let busy = DebugError::Evaluating { expression: late.to_owned() };
+    let is_over = async {
+        while evaluate(debugger, stop, "turns").await.map(drop) == Err(busy.clone()) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(BOUND, is_over).await.expect("it ends");
+}
+
 /// The ones that cannot: until it ends nothing else is asked, and the caller hears why.
 async fn is_waited_for(adapter: &str) {
     let program = program(adapter);
@@ -137,12 +188,7 @@ async fn is_waited_for(adapter: &str) {
     }
     let paused = debugger.pause(session, None, wait_for(BOUND)).await;
     assert_eq!(paused.map(drop), Err(busy.clone()));
-    let is_over = async {
-        while evaluate(&debugger, &stop, "turns").await.map(drop) == Err(busy.clone()) {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(BOUND, is_over).await.expect("it ends");
+    until_free(&debugger, &stop, LONGER).await;
     is_at_the_same_place(&debugger, &stop).await;
     debugger.stop_all().await;
 }
@@ -194,4 +240,24 @@ async fn a_function_that_crashes_in_an_expression_is_abandoned() {
     for adapter in ["gdb", "lldb-dap", "codelldb"] {
         fails(adapter, "crash(16)", expected).await;
     }
+}
+
+#[tokio::test]
+async fn a_text_that_takes_long_costs_nobody_else_anything_under_debugpy() {
+    let program = Program::built("program.py", TEXTS, "turns += 1");
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, "debugpy").await;
+    let variables = &stop.top_frame_variables.as_ref().expect("the variables are told").variables;
+    let value = |name| variables.iter().find(|known| known.name == name).map(|known| known.value.as_str());
+    assert_eq!(value("slow"), Some("[<Slow: its __repr__ takes longer than 1 s>, 2]"), "{variables:#?}");
+    assert_eq!(value("busy"), Some("<Busy: its __repr__ takes longer than 1 s>"));
+    assert_eq!((value("fine"), value("turns")), (Some("Fine!"), Some("1")));
+    let ended = evaluate(&debugger, &stop, "time.sleep(1000)").await;
+    assert_eq!(ended.map(drop), Err(DebugError::Interrupted { seconds: 1 }));
+    // Nothing of it was asked once more, or stopped once more.
+    step_to_next_line(&debugger, &stop).await;
+    let ended = debugger.resume(Some(&stop.session), stop.thread_id, Resume::Continue, wait_for(BOUND)).await;
+    let Ok(Waited::Completed(end)) = ended else { panic!("{ended:?}") };
+    assert_eq!((end.exit_code, end.output.text.as_str()), (Some(0), "3\n"));
+    debugger.stop_all().await;
 }
