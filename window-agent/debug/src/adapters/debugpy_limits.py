@@ -74,8 +74,15 @@ class Limit:
         finally:
             self.timer.__exit__(kind, error, trace)
             if self.handler is not None:
-                signal.signal(signal.SIGINT, self.handler)
-                signal.set_wakeup_fd(self.wakeup)
+                self.give_signal_back()
+
+    def give_signal_back(self):
+        """But not over what an expression has set."""
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self.handler)
+        own = signal.set_wakeup_fd(self.wakeup)
+        if own != -1:
+            signal.set_wakeup_fd(own)
 
 
 def within(seconds, run):
