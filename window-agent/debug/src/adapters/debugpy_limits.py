@@ -30,8 +30,8 @@ class TooLong(Exception):
 class Limit:
     """Interrupts what runs within it, and nothing else."""
 
-    def __init__(self, seconds):
-        self.seconds = seconds
+    def __init__(self, seconds, takes_signal):
+        self.seconds, self.takes_signal = seconds, takes_signal
         self.lock = threading.Lock()
         self.was_sent = self.is_over = False
         self.thread = threading.get_ident()
@@ -44,7 +44,7 @@ class Limit:
 
     def take_signal(self):
         """A signal interrupts what waits, too. The program's own handler must not hear of it, nor its event loop."""
-        if threading.current_thread() is not threading.main_thread():
+        if not self.takes_signal or threading.current_thread() is not threading.main_thread():
             return
         handler = signal.getsignal(signal.SIGINT)
         if handler is not None and hasattr(signal, "pthread_kill"):
@@ -85,8 +85,8 @@ class Limit:
             signal.set_wakeup_fd(own)
 
 
-def within(seconds, run):
-    limit = Limit(seconds)
+def within(seconds, run, takes_signal=True):
+    limit = Limit(seconds, takes_signal)
     try:
         with limit:
             return run()
@@ -100,8 +100,10 @@ def limit_expressions():
     own = pydevd_vars.evaluate_expression
 
     def evaluate_expression(py_db, frame, expression, is_exec):
+        # Who asks for the program's handlers sees them.
+        takes_signal = "signal" not in expression
         try:
-            return within(limits.seconds, lambda: own(py_db, frame, expression, is_exec))
+            return within(limits.seconds, lambda: own(py_db, frame, expression, is_exec), takes_signal)
         except (SystemExit, TooLong) as error:
             # Only an `Exception` is answered.
             failed = type(type(error).__name__, (Exception,), {"__module__": "builtins"})(*error.args)
