@@ -64,11 +64,10 @@ impl Driver {
         let wish = SetBreakpoint { path: PathBuf::from("/a.py"), line: 3, ..SetBreakpoint::default() };
         let wanted = BTreeMap::from([(PathBuf::from("/a.py"), vec![Wanted { id: 7, wish }])]);
         let wanted = WantedAll { lines: wanted, triggers: BTreeMap::new() };
-        Self {
-            session: Session::new(&plan, link, wanted, vec![PathBuf::from("/w")]),
-            now: Instant::now(),
-            text: String::new(),
-        }
+        let mut session = Session::new(&plan, link, wanted, vec![PathBuf::from("/w")]);
+        // Pages of Python.
+        session.tuning.fill("tuning");
+        Self { session, now: Instant::now(), text: String::new() }
     }
 
     fn line(&mut self, line: &str) {
@@ -162,10 +161,11 @@ fn debugpy_from_launch_to_end() {
         "ok 2",
         STOPPED,
         r#"ok 7 {"stackFrames": [{"id": 2}, {"id": 3}]}"#,
-        r#"ok 8 {"scopes": [{"name": "Huge", "expensive": true, "variablesReference": 4}, {"name": "Locals", "variablesReference": 5}]}"#,
-        r#"ok 9 {"variables": [{"name": "x"}]}"#,
+        "ok 8",
+        r#"ok 9 {"scopes": [{"name": "Huge", "expensive": true, "variablesReference": 4}, {"name": "Locals", "variablesReference": 5}]}"#,
+        r#"ok 10 {"variables": [{"name": "x"}]}"#,
         "continue 1",
-        "ok 10",
+        "ok 11",
         "event continued",
         "after 100",
         r#"event exited {"exitCode": 3}"#,
@@ -193,20 +193,22 @@ fn debugpy_from_launch_to_end() {
             event stopped {"reason": "breakpoint", "threadId": 1, "allTh
                 7 stackTrace {"levels":20,"startFrame":0,"threadId":1}
             ok 7 {"stackFrames": [{"id": 2}, {"id": 3}]}
-                8 scopes {"frameId":2}
-            ok 8 {"scopes": [{"name": "Huge", "expensive": true, "variab
-                9 variables {"variablesReference":5}
-            ok 9 {"variables": [{"name": "x"}]}
+                8 evaluate {"context":"watch","expression":"tuning","frameId":2}
+                9 scopes {"frameId":2}
+            ok 8
+            ok 9 {"scopes": [{"name": "Huge", "expensive": true, "variab
+                10 variables {"variablesReference":5}
+            ok 10 {"variables": [{"name": "x"}]}
                 STOPPED thread 1 hit Some([7]) frames 2 variables 1 exception null
             continue 1
-                10 continue {"threadId":1}
-            ok 10
+                11 continue {"threadId":1}
+            ok 11
                 Resumed { thread_id: None }
             event continued
             after 100
             event exited {"exitCode": 3}
             event terminated
-                11 disconnect {"restart":false,"terminateDebuggee":true}
+                12 disconnect {"restart":false,"terminateDebuggee":true}
                 ENDED Some(3) plain
             event stopped
         "#]],

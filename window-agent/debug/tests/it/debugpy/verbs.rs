@@ -256,7 +256,7 @@ async fn requests_of_any_kind_take_and_give_our_ids() {
         completes to "factor"
         error no_such_frame: there is no frame 4711
         error not_a_request: `continue` cannot be sent as a custom request
-        error adapter_refused: the debug adapter refused `noSuchRequest`: Unable to create message from dict: {'seq': 19, 'type': 'request', 'command': 'noSuchRequest'}. noSuchRequest not in ['attach', 'breakpointLocations', 'cancel', 'completions', 'configurationDone', 'continue', 'dataBreakpointInfo', 'disassemble', 'disconnect', 'evaluate', 'exceptionInfo', 'goto', 'gotoTargets', 'initialize', 'launch', 'loadedSources', 'modules', 'next', 'pause', 'pydevdAuthorize', 'pydevdSystemInfo', 'readMemory', 'restart', 'restartFrame', 'reverseContinue', 'runInTerminal', 'sc... (369 bytes more)
+        error adapter_refused: the debug adapter refused `noSuchRequest`: Unable to create message from dict: {'seq': 20, 'type': 'request', 'command': 'noSuchRequest'}. noSuchRequest not in ['attach', 'breakpointLocations', 'cancel', 'completions', 'configurationDone', 'continue', 'dataBreakpointInfo', 'disassemble', 'disconnect', 'evaluate', 'exceptionInfo', 'goto', 'gotoTargets', 'initialize', 'launch', 'loadedSources', 'modules', 'next', 'pause', 'pydevdAuthorize', 'pydevdSystemInfo', 'readMemory', 'restart', 'restartFrame', 'reverseContinue', 'runInTerminal', 'sc... (369 bytes more)
         error unsupported: the debug adapter debugpy does not support memory reads
         > StepOver
         stopped session-1 by step in scale demo.py:7 < main demo.py:16 < <module> demo.py:22
