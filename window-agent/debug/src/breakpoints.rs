@@ -41,6 +41,8 @@ struct Entry {
     /// Whose it is; another's wish for the same place does not make it theirs.
     owner: Option<String>,
     bound: BTreeMap<SessionKey, Binding>,
+    /// Why the last program that it did not stop was not stopped, as its end told.
+    missed: Option<String>,
 }
 
 /// What an adapter made of a breakpoint.
@@ -84,7 +86,7 @@ impl Breakpoints {
         }
         self.last_id += 1;
         let owner = wish.owner.clone();
-        self.by_id.insert(self.last_id, Entry { wish, owner, bound: BTreeMap::new() });
+        self.by_id.insert(self.last_id, Entry { wish, owner, bound: BTreeMap::new(), missed: None });
         self.last_id
     }
 
@@ -230,6 +232,12 @@ impl Breakpoints {
             binding.verified = true;
             binding.message = None;
         }
+    }
+
+    /// Notes what the end of a program tells about one that did not stop it; whether that was told before.
+    pub(crate) fn note_missed(&mut self, id: i64, why: &str) -> bool {
+        let Some(entry) = self.by_id.get_mut(&id) else { return false };
+        entry.missed.replace(why.to_owned()).as_deref() == Some(why)
     }
 
     /// Forgets what an ended session knew.

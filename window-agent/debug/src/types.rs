@@ -1,6 +1,7 @@
 //! CORE: what the verbs of [`crate::Debugger`] take and give: plain data, 1-based lines and columns, our own
 //! ids.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -203,6 +204,9 @@ pub struct Completed {
     pub output: OutputTail,
     /// Breakpoints that were set and never hit in it (log points do not count).
     pub never_hit: Vec<Breakpoint>,
+    /// Ids of those among them of which an earlier end told the same, in files that this program is not known to use:
+    /// left from other work, as likely as not.
+    pub told_before: BTreeSet<i64>,
     /// The same for those on functions.
     pub never_called: Vec<TriggerBreakpoint>,
     /// How it ended when that is not plain: stopped by a call, detached.

@@ -14,6 +14,8 @@ use baton_agent_debug::types::{Breakpoint, Completed, Frame, OutputTail, StopEve
 const MAX_LINES: usize = 8;
 /// Breakpoints that the end of a program tells about one by one.
 const MAX_TOLD: usize = 5;
+/// Breakpoints that it names of which an earlier end told more.
+const MAX_AGAIN: usize = 3;
 
 /// The start of a text, with a mark when there is more.
 pub(super) fn shorten(text: &str, max_chars: usize) -> String {
@@ -56,7 +58,9 @@ pub(super) fn end(completed: &Completed, view: &View) -> String {
         (None, Some(code)) => format!("The program ended with exit code {code}."),
         (None, None) => "The program ended.".to_owned(),
     };
-    let alike = alike(&completed.never_hit);
+    let (old, new): (Vec<&Breakpoint>, Vec<&Breakpoint>) =
+        completed.never_hit.iter().partition(|breakpoint| completed.told_before.contains(&breakpoint.id));
+    let alike = alike(&new);
     for (first, others) in alike.iter().take(MAX_TOLD) {
         text.push_str(&format!(" {}", never_hit(first, view)));
         if !others.is_empty() {
@@ -71,13 +75,25 @@ pub(super) fn end(completed: &Completed, view: &View) -> String {
     if n_more > 0 {
         text.push_str(&format!(" {n_more} more breakpoints were never hit."));
     }
+    text.extend(never_hit_again(&old, view));
     text
 }
 
+/// Breakpoints of which an earlier end told why they are never hit.
+pub(super) fn never_hit_again(all: &[&Breakpoint], view: &View) -> Option<String> {
+    let place = |of: &&Breakpoint| format!("{}:{}", view.relative(&of.path), of.line);
+    let places: Vec<String> = all.iter().take(MAX_AGAIN).map(place).collect();
+    match all.len().saturating_sub(MAX_AGAIN) {
+        _ if all.is_empty() => None,
+        0 => Some(format!(" As before, not hit: {}.", places.join(", "))),
+        n_more => Some(format!(" As before, not hit: {} and {n_more} more.", places.join(", "))),
+    }
+}
+
 /// Breakpoints of one file with the same to be said of them, and the lines of all but the first.
-fn alike(all: &[Breakpoint]) -> Vec<(&Breakpoint, Vec<u32>)> {
+fn alike<'a>(all: &[&'a Breakpoint]) -> Vec<(&'a Breakpoint, Vec<u32>)> {
     let mut groups: Vec<(&Breakpoint, Vec<u32>)> = Vec::new();
-    for breakpoint in all {
+    for &breakpoint in all {
         let why = |of: &Breakpoint| without_number(&why_never_hit(of), of.line);
         let is_alike = |(first, _): &&mut (&Breakpoint, Vec<u32>)| {
             first.path == breakpoint.path && why(first) == why(breakpoint)
@@ -242,6 +258,7 @@ mod tests {
             exit_code,
             output: OutputTail::default(),
             never_hit,
+            told_before: [77].into(),
             never_called: Vec::new(),
             note: note.map(str::to_owned),
         };
@@ -314,6 +331,29 @@ mod tests {
             None,
             expect![
                 "The program ended with exit code 0. Breakpoint 1 (a.py:1) was never hit: line 1 was never reached. Likewise on lines 2, 3, 4, 5, 6, 7, 8, 9 and 11 more."
+            ],
+        );
+    }
+
+    #[test]
+    fn what_an_earlier_end_told_is_told_in_short() {
+        let at = |line: u32| Breakpoint { id: 77, path: "/w/other.py".into(), line, ..Breakpoint::default() };
+        let new =
+            Breakpoint { id: 1, path: "/w/a.py".into(), line: 2, verified: true, ..Breakpoint::default() };
+        check_end(
+            vec![at(3), new],
+            Some(0),
+            None,
+            expect![
+                "The program ended with exit code 0. Breakpoint 1 (a.py:2) was never hit: the line was not reached. As before, not hit: other.py:3."
+            ],
+        );
+        check_end(
+            (1..=5).map(at).collect(),
+            Some(0),
+            None,
+            expect![
+                "The program ended with exit code 0. As before, not hit: other.py:1, other.py:2, other.py:3 and 2 more."
             ],
         );
     }

@@ -1,6 +1,7 @@
 //! Sessions begin, have children and terminals, end, and begin again.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -339,7 +340,7 @@ impl Engine {
         // What a child printed is told with its parent's end, unless somebody waits for the child.
         let is_told = root == key || !waits.is_empty();
         let output = if is_told { self.take_output(root) } else { OutputTail::default() };
-        let never_hit = if root == key { self.never_hit(key) } else { Vec::new() };
+        let (never_hit, told_before) = if root == key { self.never_hit(key) } else { Default::default() };
         let never_called = if root == key { self.never_called(key) } else { Vec::new() };
         if root == key {
             // Until here it counts what its children made of them.
@@ -375,7 +376,8 @@ impl Engine {
                 let note = live.end_reason.as_ref().map(|why| format!("the debug session was ended: {why}"));
                 let note = note.or_else(|| end_note(end, &live.plan.session));
                 let note = note.or_else(|| runs_on.map(|parent| child_note(&session, &parent)));
-                Ok(Completed { session, exit_code: end.exit_code, output, never_hit, never_called, note })
+                let exit_code = end.exit_code;
+                Ok(Completed { session, exit_code, output, never_hit, told_before, never_called, note })
             }
         };
         let is_news = waits.is_empty() && end.how != Ending::Asked && root == key;
@@ -453,10 +455,11 @@ impl Engine {
         }
     }
 
-    /// Breakpoints that a tree could have hit and did not; log points never count as hit.
-    fn never_hit(&self, root: SessionKey) -> Vec<Breakpoint> {
+    /// Breakpoints that a tree could have hit and did not, and which of them are nothing new; log points never count
+    /// as hit.
+    fn never_hit(&mut self, root: SessionKey) -> (Vec<Breakpoint>, BTreeSet<i64>) {
         let Some(live) = self.sessions.get(&root).filter(|live| !live.plan.session.no_debug) else {
-            return Vec::new();
+            return Default::default();
         };
         let is_missed = |breakpoint: &Breakpoint| {
             breakpoint.log_message.is_none()
@@ -468,7 +471,17 @@ impl Engine {
         for breakpoint in &mut missed {
             breakpoint.message = Some(why_not_hit(breakpoint));
         }
-        missed
+        let hit = live.hit.iter().filter_map(|&id| self.breakpoints.find(id));
+        let mut used: BTreeSet<PathBuf> = hit.map(|breakpoint| breakpoint.path).collect();
+        used.extend(live.plan.session.arguments["program"].as_str().map(PathBuf::from));
+        let mut told_before = BTreeSet::new();
+        for Breakpoint { id, path, message, .. } in &missed {
+            let was_told = self.breakpoints.note_missed(*id, message.as_deref().unwrap_or_default());
+            if was_told && !used.contains(path) {
+                told_before.insert(*id);
+            }
+        }
+        (missed, told_before)
     }
 
     /// Functions with breakpoints that a tree could have called and did not.

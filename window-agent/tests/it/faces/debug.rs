@@ -305,6 +305,26 @@ async fn an_end_says_which_breakpoints_were_never_hit() {
     assert_eq!(ended.value["breakpointsNotHit"].as_array().unwrap().len(), 1, "{ended:#?}");
 }
 
+#[tokio::test]
+async fn a_breakpoint_left_from_other_work_is_explained_once() {
+    let desk = Desk::open().await;
+    std::fs::write(desk.path("other.py"), "print(1)\n").unwrap();
+    desk.debug("set_breakpoint", json!({"file": "main.py", "line": 3})).await;
+    let ended =
+        async || desk.debug("launch", json!({"program": "other.py", "stop_on_entry": false})).await.text;
+    let [first, second] = [ended().await, ended().await];
+    assert!(first.contains("Breakpoint 1 (main.py:3) was never hit: line 3 was never reached."), "{first}");
+    assert!(second.contains("As before, not hit: main.py:3."), "{second}");
+    assert!(!second.contains("was never reached"), "{second}");
+    // Of the program's own file it is told again, and so is another reason.
+    desk.debug("set_breakpoint", json!({"file": "main.py", "line": 3, "condition": "total > 100"})).await;
+    let [own, again] = ["main.py"; 2]
+        .map(|program| desk.debug("launch", json!({"program": program, "stop_on_entry": false})));
+    for text in [own.await.text, again.await.text] {
+        assert!(text.contains("line 3 was never reached while"), "{text}");
+    }
+}
+
 const ASKS: &str = "name = input('name? ')\nage = input('age? ')\nprint('hi', name, age)\n";
 
 #[tokio::test]

@@ -120,12 +120,15 @@ fn ended(completed: Completed, waiting: Waiting) -> Object {
     if let Some(note) = &completed.note {
         message = sentence(note);
     }
-    for breakpoint in completed.never_hit.iter().take(MAX_NEVER_HIT) {
+    let (old, new): (Vec<&Breakpoint>, Vec<&Breakpoint>) =
+        completed.never_hit.iter().partition(|breakpoint| completed.told_before.contains(&breakpoint.id));
+    for breakpoint in new.into_iter().take(MAX_NEVER_HIT) {
         message.push_str(&format!(" {}", words::never_hit(breakpoint, &View::new([]))));
     }
     for breakpoint in completed.never_called.iter().take(MAX_NEVER_HIT) {
         message.push_str(&format!(" {}", words::never_called(breakpoint)));
     }
+    message.extend(words::never_hit_again(&old, &View::new([])));
     let mut answer = object(json!({
         "status": "completed",
         "message": message,
@@ -234,6 +237,7 @@ mod tests {
                 exit_code,
                 output: OutputTail::default(),
                 never_hit: Vec::new(),
+                told_before: [].into(),
                 never_called: Vec::new(),
                 note: note.map(str::to_owned),
             };

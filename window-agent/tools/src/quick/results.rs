@@ -271,6 +271,7 @@ mod tests {
             exit_code: Some(2),
             output: OutputTail { text: "boom\n".to_owned(), omitted_bytes: 0 },
             never_hit: Vec::new(),
+            told_before: [].into(),
             never_called: Vec::new(),
             note: None,
         };
