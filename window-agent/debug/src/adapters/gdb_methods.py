@@ -78,7 +78,11 @@ def key_of(kind):
     comparisons = 2 if name.startswith("std::unordered_") else 1
     own = key.strip_typedefs()
     is_plain = own.code in PLAIN or is_text(own)
-    theirs = [str(kind.template_argument(first + n)) for n in range(comparisons)]
+    try:
+        theirs = [str(kind.template_argument(first + n)) for n in range(comparisons)]
+    except RuntimeError:
+        # Some compilers leave out what nobody chose, and what somebody chose cannot be told from it.
+        return None
     return key if is_plain and all(re.match(COMPARISONS, comparison) for comparison in theirs) else None
 
 

@@ -357,7 +357,9 @@ impl Engine {
         reply: Reply<Evaluated>,
     ) {
         match (result, expression.otherwise.take()) {
-            (Err(refusal), Some((second_try, arguments))) if second_try.is_for(&refusal) => {
+            (Err(refusal), Some((second_try, arguments)))
+                if second_try.is_for(&refusal) && expression.is_to_be_interrupted() =>
+            {
                 let asked = Asked::Evaluate { owner, expression, reply: Some(reply) };
                 self.ask_adapter(owner.session, asked, "evaluate", arguments);
             }

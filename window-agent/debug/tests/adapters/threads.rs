@@ -96,6 +96,7 @@ async fn eight_threads(adapter: &str) {
     let waited = debugger.start(start, wait_for(PATIENCE)).await;
     let Ok(Waited::Stopped(stop)) = waited else { panic!("{waited:?}") };
     look(&debugger, &stop).await;
+    assert_eq!(stop.output.text, "", "the program printed nothing");
     let session = stop.session.clone();
     if !matches!(adapter, "gdb" | "debugpy") {
         // LLDB ends the step when another thread comes to the line, whatever the condition says there.

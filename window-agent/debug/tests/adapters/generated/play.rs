@@ -125,7 +125,7 @@ async fn compare(pair: &Pair, plan: &Plan, program: &Path) -> Result<usize> {
     let (told, completed) = told?;
     ensure!(told.over == truth.over, "ended by itself: {}, and {} is told", truth.over, told.over);
     let Some(completed) = completed else { return Ok(truth.stops.len()) };
-    ensure!(told.said == truth.said, "said is {:?}, and {:?} is told", truth.said, told.said);
+    ensure!(told.said == truth.said, "printed is {:?}, and {:?} is told", truth.printed, told.printed);
     if let (Some(code), Some(told)) = (truth.exit, completed.exit_code) {
         ensure!(code == told, "it exited with {code}, and {told} is told");
     }
@@ -190,7 +190,7 @@ async fn play(
                 let next = truth.stops.get(idx);
                 ensure!(next.is_none(), "after {idx} stops it ended, and not at {next:?}");
                 told.over = true;
-                told.said = until_said(debugger, &completed, truth.said.len()).await?;
+                (told.said, told.printed) = until_said(debugger, &completed, truth.said.len()).await?;
                 return Ok((told, Some(*completed)));
             }
             other => bail!("no stop and no end: {other:?}"),
@@ -223,7 +223,7 @@ async fn play(
     }
     if let Waited::Completed(completed) = waited {
         told.over = true;
-        told.said = until_said(debugger, &completed, truth.said.len()).await?;
+        (told.said, told.printed) = until_said(debugger, &completed, truth.said.len()).await?;
         return Ok((told, Some(*completed)));
     }
     Ok((told, None))
@@ -263,24 +263,28 @@ async fn look(
 }
 
 /// What the program said; its last words can follow its end.
-async fn until_said(debugger: &Debugger, completed: &Completed, n_lines: usize) -> Result<Vec<String>> {
+async fn until_said(
+    debugger: &Debugger,
+    completed: &Completed,
+    n_lines: usize,
+) -> Result<(Vec<String>, String)> {
     let wish = OutputWish {
         session: Some(completed.session.clone()),
         since: Some(0),
         categories: Vec::new(),
         max_bytes: 1 << 22,
     };
-    let mut lines = Vec::new();
+    let (mut lines, mut printed) = (Vec::new(), String::new());
     for _ in 0..MAX_LOOKS {
         let page = debugger.output(wish.clone()).await?;
-        let text: String = page.entries.iter().map(|entry| entry.text.as_str()).collect();
-        lines = said(&text);
+        printed = page.entries.iter().map(|entry| entry.text.as_str()).collect();
+        lines = said(&printed);
         if lines.len() >= n_lines {
             break;
         }
         tokio::time::sleep(LOOK).await;
     }
-    Ok(lines)
+    Ok((lines, printed))
 }
 
 fn wait() -> Wait {

@@ -73,6 +73,9 @@ pub(crate) struct Told {
     /// Lines that the program says, of whatever is printed.
     #[serde(skip)]
     pub(crate) said: Vec<String>,
+    /// All that was printed.
+    #[serde(skip)]
+    pub(crate) printed: String,
 }
 
 impl Driver {
@@ -109,7 +112,8 @@ impl Driver {
             String::from_utf8_lossy(&words)
         );
         let mut told: Told = serde_json::from_slice(&std::fs::read(&plan.told)?)?;
-        told.said = said(&std::fs::read_to_string(&plan.output)?);
+        told.printed = std::fs::read_to_string(&plan.output)?;
+        told.said = said(&told.printed);
         for stop in &mut told.stops {
             for (name, _) in &mut stop.stack {
                 *name = plain(name);
