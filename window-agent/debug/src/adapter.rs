@@ -130,6 +130,8 @@ pub struct Adapter {
     pub(crate) prints_program_output: bool,
     /// Evaluated once in a program that was attached to, to take a delay out of its answers.
     pub(crate) attach_tuning: Option<String>,
+    /// It ends an expression that takes longer than the `timeout` of its request, in milliseconds.
+    pub(crate) evaluate_timeout: bool,
     /// Evaluated once, at the first stop, so that texts of values and expressions end.
     #[serde(skip)]
     pub(crate) limits: Option<String>,
@@ -176,6 +178,9 @@ pub(crate) enum HitStyle {
     /// become one condition in JavaScript, which counts and logs.
     #[serde(rename = "javascripts_own")]
     JavaScriptsOwn,
+    /// As operators; codelldb reads a condition as Python's, says of one in C that it cannot, and stops at every hit. One
+    /// in C is marked as such.
+    CodelldbsOwn,
     /// A number: it stops at that hit and all later ones.
     AtLeast,
     /// A number: so many hits are passed over.

@@ -52,9 +52,18 @@ const MENDED = [
   "if(/^node:internal\\/(bootstrap|console|streams)\\//.test((await $4?.uiLocation())?.source.url))return 2;",
 ].join("");
 
+// An expression may take as long as its request says (`timeout`, in milliseconds; js-debug has that for what the mouse
+// is over). What was interrupted has no value; js-debug answers with an empty one.
+const TIMEOUT = /timeout:(\w+)\.context==="hover"\?/;
+const TAKEN = 'timeout:$1.timeout?$1.timeout:$1.context==="hover"?';
+const NO_VALUE =
+  /if\(!(\w+)\)return\{name:\w+\.expression,value:"",variablesReference:0\};(if\(\1\.exceptionDetails\)\{.{0,120}?throw new (\w+)\((\w+)\()/;
+const REFUSED = 'if(!$1)throw new $3($4("js-debug could not evaluate it."));$2';
+
 const compile = Module.prototype._compile;
 Module.prototype._compile = function (text, ...rest) {
-  return compile.call(this, text.replace(NEXT_STEP, MENDED), ...rest);
+  const mended = text.replace(NEXT_STEP, MENDED).replace(TIMEOUT, TAKEN).replace(NO_VALUE, REFUSED);
+  return compile.call(this, mended, ...rest);
 };
 
 require(path.resolve(server));

@@ -50,9 +50,38 @@ impl Wishes<'_> {
                 let all: Vec<String> = [own, hit, log].into_iter().flatten().collect();
                 Ok(Told { condition: Some(all.join(" && ")), ..Told::default() })
             }
+            (HitStyle::CodelldbsOwn, Some(own), _) if is_in_c(own) => {
+                Ok(Told { condition: Some(format!("/nat {own}")), hit_condition: hit, log_message })
+            }
             _ => Ok(Told { condition, hit_condition: hit, log_message }),
         }
     }
+}
+
+/// Whether a condition has what C and Rust have and Python does not.
+fn is_in_c(condition: &str) -> bool {
+    // Who begins with `/nat`, `/py` or `/se` has chosen.
+    if condition.trim_start().starts_with('/') {
+        return false;
+    }
+    let plain = without_texts(condition);
+    let is_negated = plain.match_indices('!').any(|(at, _)| !plain[at + 1..].starts_with('='));
+    // A sign of two operands follows one of them.
+    let is_pointed = plain.match_indices(['*', '&']).any(|(at, _)| {
+        let before = plain[..at].trim_end();
+        !before.ends_with(|last: char| last.is_alphanumeric() || "_)]*&\"'".contains(last))
+    });
+    let has_letter = condition.contains("'\\")
+        || condition.split('\'').skip(1).step_by(2).any(|text| text.chars().count() == 1);
+    ["&&", "||", "->", "?", "0x"].iter().any(|sign| plain.contains(sign))
+        || is_negated
+        || is_pointed
+        || has_letter
+}
+
+/// A condition in which each text in double quotes is empty.
+fn without_texts(condition: &str) -> String {
+    condition.split('"').enumerate().map(|(n, piece)| if n % 2 == 0 { piece } else { "\"\"" }).collect()
 }
 
 /// Text of an adapter about a breakpoint, with its own condition instead of the one that the adapter was given.
@@ -176,9 +205,13 @@ impl HitCondition {
     /// As an adapter wants it, or why it cannot be.
     pub(crate) fn for_adapter(self, style: HitStyle) -> Result<String, &'static str> {
         match (style, self.operator) {
-            (HitStyle::Operators | HitStyle::PythonsOwn | HitStyle::JavaScriptsOwn, _) => {
-                Ok(self.to_adapter())
-            }
+            (
+                HitStyle::Operators
+                | HitStyle::PythonsOwn
+                | HitStyle::JavaScriptsOwn
+                | HitStyle::CodelldbsOwn,
+                _,
+            ) => Ok(self.to_adapter()),
             (HitStyle::AtLeast, HitOperator::AtLeast) => Ok(self.count.to_string()),
             (HitStyle::AtLeast, HitOperator::Above) => Ok(self.count.saturating_add(1).to_string()),
             (HitStyle::Skipped, HitOperator::AtLeast) => Ok(self.count.saturating_sub(1).to_string()),
@@ -278,6 +311,43 @@ mod tests {
         assert!(condition.starts_with("(a\n) && (console.log(\"100%% %O of %O, %O{\", "), "{condition}");
         assert!(condition.ends_with(", false)") && condition.contains("return ({b: 1}).b\n;"), "{condition}");
         assert_eq!((logged.hit_condition, logged.log_message), (None, None));
+    }
+
+    #[test]
+    fn codelldb_hears_which_conditions_are_in_c() {
+        for condition in [
+            "a == 3 && b > 0",
+            "a || b",
+            "!done",
+            "p->n == 3",
+            "*p == 3",
+            "a == *p",
+            "(&a) == p",
+            "c == 'x'",
+            "c != '\\n'",
+            "a ? b : c",
+            "a == 0x10",
+            "s == \"a\" && b",
+        ] {
+            assert!(is_in_c(condition), "{condition}");
+        }
+        for condition in [
+            "a == 3",
+            "a != 3",
+            "a == 3 and not b",
+            "a * b == 3",
+            "a & 3",
+            "(a) & b",
+            "a[0] * 2 == b",
+            "s == \"a && !b\"",
+            "s == 'abc'",
+            "self.count > 3",
+            "/py a && b",
+            "/nat a && b",
+            "shop::LIMIT == 3",
+        ] {
+            assert!(!is_in_c(condition), "{condition}");
+        }
     }
 
     #[test]

@@ -20,6 +20,8 @@ use crate::types::control::{Request, ResumeWish, StackTrace, Thread};
 use crate::types::{Evaluate, Evaluated, MAX_VALUE_LEN, Paging, Phase, Scope, SessionId, Variables};
 use crate::values::{MAX_PARTS, Wordless};
 
+/// How much later than its caller is told an adapter ends an expression.
+const MARGIN: Duration = Duration::from_millis(50);
 /// Requests that belong to a verb of their own: sent past it, the session would lose its thread.
 const OF_VERBS: [&str; 20] = [
     "initialize",
@@ -197,7 +199,14 @@ impl Engine {
                 let usual = usual.unwrap_or("watch");
                 let context = evaluate.context.as_deref().unwrap_or(usual);
                 let expression = evaluate.expression;
-                let asking = |expression: &str| json!({"expression": expression, "frameId": theirs, "context": context});
+                let timeout =
+                    adapter.filter(|adapter| adapter.evaluate_timeout).map(|_| limit.saturating_add(MARGIN));
+                let timeout = timeout.map(|timeout| i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
+                let asking = |expression: &str| {
+                    let mut asking = json!({"expression": expression, "frameId": theirs, "context": context});
+                    timeout.map(|timeout| asking["timeout"] = timeout.into());
+                    asking
+                };
                 // Who names another context, or another evaluator, wants that one's answer.
                 let is_plain = context == usual && !expression.starts_with('/');
                 let expression = match adapter.filter(|_| is_plain) {

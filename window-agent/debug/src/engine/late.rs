@@ -39,7 +39,7 @@ impl Engine {
     /// Whether an expression is to end soon.
     fn interrupt(&mut self, key: SessionKey, ticket: Ticket) -> bool {
         let Some(live) = self.sessions.get(&key) else { return false };
-        if live.plan.session.adapter.limits.is_some() {
+        if live.plan.session.adapter.limits.is_some() || live.plan.session.adapter.evaluate_timeout {
             return true;
         }
         // VS Code numbers its requests in its own way.

@@ -139,6 +139,11 @@ async fn an_expression_that_takes_too_long_is_interrupted_under_gdb() {
     is_interrupted("gdb", &[FOR_EVER, FOR_EVER]).await;
 }
 
+#[tokio::test]
+async fn an_expression_that_takes_too_long_is_interrupted_under_js_debug() {
+    is_interrupted("js-debug", &["for (;;);", FOR_EVER, "Atomics.wait(clock, 0, 0)"]).await;
+}
+
 /// Nobody waits for it any more.
 async fn is_interrupted_for_the_next(adapter: &str) {
     let program = program(adapter);
@@ -191,11 +196,6 @@ async fn is_waited_for(adapter: &str) {
     until_free(&debugger, &stop, LONGER).await;
     is_at_the_same_place(&debugger, &stop).await;
     debugger.stop_all().await;
-}
-
-#[tokio::test]
-async fn an_expression_that_takes_long_is_waited_for_under_js_debug() {
-    is_waited_for("js-debug").await;
 }
 
 #[tokio::test]
