@@ -204,7 +204,9 @@ impl Engine {
                 let timeout = timeout.map(|timeout| i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
                 let asking = |expression: &str| {
                     let mut asking = json!({"expression": expression, "frameId": theirs, "context": context});
-                    timeout.map(|timeout| asking["timeout"] = timeout.into());
+                    if let Some(timeout) = timeout {
+                        asking["timeout"] = timeout.into();
+                    }
                     asking
                 };
                 // Who names another context, or another evaluator, wants that one's answer.
