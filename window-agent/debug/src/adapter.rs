@@ -178,8 +178,8 @@ pub(crate) enum HitStyle {
     /// become one condition in JavaScript, which counts and logs.
     #[serde(rename = "javascripts_own")]
     JavaScriptsOwn,
-    /// As operators; codelldb reads a condition as Python's, says of one in C that it cannot, and stops at every hit. One
-    /// in C is marked as such.
+    /// As operators; conditions and log messages are marked for codelldb as C's and Rust's: it reads them as Python's, of
+    /// which it stops at every hit or at none, or ends.
     CodelldbsOwn,
     /// A number: it stops at that hit and all later ones.
     AtLeast,

@@ -6,6 +6,8 @@ move of the program: frames stay, and variables are read anew. Only what stops t
 
 A condition that cannot be evaluated stops the program, and nobody is told why.
 
+A log point is asked before its condition is, and before its hits are counted: it logs every one.
+
 A step into a function ends in what makes its arguments, a text or an iterator: the library's headers are passed over.
 """
 
@@ -13,6 +15,10 @@ import re
 import sys
 
 import gdb
+
+
+# What assigns, or counts.
+CHANGE = r"\+\+|--|[^=!<>]=[^=]"
 
 
 class Calls:
@@ -23,6 +29,8 @@ class Calls:
         self.depth = 0
         self.events = self.varref = None
         self.clears = []
+        # Log points whose conditions were said to fail.
+        self.told = set()
 
     def take_over(self, *_):
         """Once gdb's modules are there; those of another version may be others."""
@@ -55,6 +63,7 @@ class Calls:
         for registry, theirs, ours in moves:
             registry.disconnect(theirs)
             registry.connect(ours)
+        self.mend_log_points()
         # What fails has a text of its own, and none among what the program prints.
         gdb.set_parameter("python print-stack", "none")
 
@@ -79,6 +88,36 @@ class Calls:
                 self.tell_failure(breakpoint)
         self.events._on_stop(event)
 
+    def mend_log_points(self):
+        kind = getattr(sys.modules.get("gdb.dap.breakpoint"), "_PrintBreakpoint", None)
+        if kind is None:
+            return
+        own = kind.stop
+
+        def stop(point):
+            # gdb counts down itself, behind this.
+            if self.is_met(point) and not point.ignore_count:
+                own(point)
+            return False
+
+        kind.stop = stop
+
+    def is_met(self, point):
+        # gdb asks it once more, and what it changes must not be changed twice.
+        if not point.condition or re.search(CHANGE, point.condition):
+            return True
+        try:
+            return bool(gdb.parse_and_eval(point.condition))
+        except gdb.error as error:
+            if point.number not in self.told:
+                self.told.add(point.number)
+                self.tell(point, error)
+            return False
+
+    def tell(self, breakpoint, error):
+        told = "The condition `%s` cannot be evaluated: %s\n" % (breakpoint.condition, error)
+        self.events.send_event("output", {"category": "console", "output": told})
+
     def tell_failure(self, breakpoint):
         """Without calling or changing anything once more."""
         if not breakpoint.condition:
@@ -89,8 +128,7 @@ class Calls:
                     gdb.parse_and_eval(breakpoint.condition)
         except gdb.error as error:
             if not re.search("may-call-functions|is not allowed", str(error)):
-                told = "The condition `%s` cannot be evaluated: %s\n" % (breakpoint.condition, error)
-                self.events.send_event("output", {"category": "console", "output": told})
+                self.tell(breakpoint, error)
 
     def on_call(self, event):
         if isinstance(event, gdb.InferiorCallPreEvent):

@@ -50,38 +50,45 @@ impl Wishes<'_> {
                 let all: Vec<String> = [own, hit, log].into_iter().flatten().collect();
                 Ok(Told { condition: Some(all.join(" && ")), ..Told::default() })
             }
-            (HitStyle::CodelldbsOwn, Some(own), _) if is_in_c(own) => {
-                Ok(Told { condition: Some(format!("/nat {own}")), hit_condition: hit, log_message })
-            }
+            (HitStyle::CodelldbsOwn, ..) => Ok(Told {
+                condition: condition.as_deref().map(condition_for_codelldb),
+                hit_condition: hit,
+                log_message: log_message.as_deref().map(log_for_codelldb),
+            }),
             _ => Ok(Told { condition, hit_condition: hit, log_message }),
         }
     }
 }
 
-/// Whether a condition has what C and Rust have and Python does not.
-fn is_in_c(condition: &str) -> bool {
-    // Who begins with `/nat`, `/py` or `/se` has chosen.
-    if condition.trim_start().starts_with('/') {
-        return false;
+/// A condition as its programmer meant it. Read in codelldb's usual way, which is nearly Python, `p->n == 3` and `a && b`
+/// stop at every hit, and `done` at none.
+fn condition_for_codelldb(condition: &str) -> String {
+    let is_chosen = condition.trim_start().starts_with('/');
+    let mut words = condition.split(|c: char| !c.is_alphanumeric() && c != '_');
+    // Texts are compared as such only there.
+    let is_pythons =
+        condition.contains('"') || words.any(|word| ["and", "in", "is", "not", "or"].contains(&word));
+    // What begins in braces ends at the first one.
+    if is_chosen || is_pythons || condition.contains('}') {
+        return condition.to_owned();
     }
-    let plain = without_texts(condition);
-    let is_negated = plain.match_indices('!').any(|(at, _)| !plain[at + 1..].starts_with('='));
-    // A sign of two operands follows one of them.
-    let is_pointed = plain.match_indices(['*', '&']).any(|(at, _)| {
-        let before = plain[..at].trim_end();
-        !before.ends_with(|last: char| last.is_alphanumeric() || "_)]*&\"'".contains(last))
-    });
-    let has_letter = condition.contains("'\\")
-        || condition.split('\'').skip(1).step_by(2).any(|text| text.chars().count() == 1);
-    ["&&", "||", "->", "?", "0x"].iter().any(|sign| plain.contains(sign))
-        || is_negated
-        || is_pointed
-        || has_letter
+    format!("/py int(${{{condition}}})")
 }
 
-/// A condition in which each text in double quotes is empty.
-fn without_texts(condition: &str) -> String {
-    condition.split('"').enumerate().map(|(n, piece)| if n % 2 == 0 { piece } else { "\"\"" }).collect()
+/// A log message of which what is more than a path of names is not read in that way: codelldb ends when it cannot.
+fn log_for_codelldb(message: &str) -> String {
+    let mut told = String::new();
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some(end) = end_of_expression(after).filter(|end| *end > 0) else { break };
+        let expression = after[..end].trim();
+        let is_plain = expression.starts_with('/')
+            || expression.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c));
+        let mark = if is_plain { "" } else { "/nat " };
+        told.push_str(&format!("{before}{{{mark}{expression}}}"));
+        rest = &after[end + 1..];
+    }
+    told + rest
 }
 
 /// Text of an adapter about a breakpoint, with its own condition instead of the one that the adapter was given.
@@ -314,40 +321,17 @@ mod tests {
     }
 
     #[test]
-    fn codelldb_hears_which_conditions_are_in_c() {
-        for condition in [
-            "a == 3 && b > 0",
-            "a || b",
-            "!done",
-            "p->n == 3",
-            "*p == 3",
-            "a == *p",
-            "(&a) == p",
-            "c == 'x'",
-            "c != '\\n'",
-            "a ? b : c",
-            "a == 0x10",
-            "s == \"a\" && b",
-        ] {
-            assert!(is_in_c(condition), "{condition}");
+    fn codelldb_reads_conditions_and_log_messages_as_they_are_meant() {
+        for condition in ["done", "a == 3 && p->n > 0", "!done", "a != 3", "c == 'x'", "self.count > 3"] {
+            assert_eq!(condition_for_codelldb(condition), format!("/py int(${{{condition}}})"));
         }
-        for condition in [
-            "a == 3",
-            "a != 3",
-            "a == 3 and not b",
-            "a * b == 3",
-            "a & 3",
-            "(a) & b",
-            "a[0] * 2 == b",
-            "s == \"a && !b\"",
-            "s == 'abc'",
-            "self.count > 3",
-            "/py a && b",
-            "/nat a && b",
-            "shop::LIMIT == 3",
-        ] {
-            assert!(!is_in_c(condition), "{condition}");
+        for condition in ["a == 3 and not b", "name == \"abc\"", "/nat a", "S { n: 1 }.n == 1"] {
+            assert_eq!(condition_for_codelldb(condition), condition);
         }
+        assert_eq!(
+            log_for_codelldb("100 {a.b}, { p->n } {/py len(x)} {}{a && b"),
+            "100 {a.b}, {/nat p->n} {/py len(x)} {}{a && b"
+        );
     }
 
     #[test]

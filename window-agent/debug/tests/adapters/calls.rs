@@ -211,3 +211,136 @@ async fn a_step_passes_over_the_library_under_gdb() {
 async fn a_step_passes_over_the_library_under_lldb() {
     a_step_passes_over_the_library("lldb-dap").await;
 }
+
+const C: &str = r#"struct shop { int n, open; };
+static int sold(struct shop *shop) {
+  int sum = 0;
+  for (int i = 0; i < 10; i++) {
+    shop->n = i;
+    shop->open = i > 5;
+    sum += i; // here
+  }
+  return sum;
+}
+int main(void) { struct shop shop = {0, 0}; return sold(&shop); }
+"#;
+
+/// The value of `i` at the first stop with a condition, or that there is none, and what was printed.
+async fn first_with(adapter: &str, wish: SetBreakpoint) -> (Option<String>, String) {
+    let program = Program::built("program.c", C, "sum += i; // here");
+    let debugger = debugger(&program);
+    let wish = SetBreakpoint { path: program.source.clone(), line: program.line, ..wish };
+    debugger.set_breakpoint(wish).await.unwrap();
+    let start = debugger.configure(&program.start(adapter, "", false)).await.unwrap();
+    let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+    let value = match &waited {
+        Waited::Stopped(stop) => Some(told(&debugger, stop, "i").await.0),
+        Waited::Completed(_) => None,
+        other => panic!("{other:?}"),
+    };
+    let printed = printed(&debugger, waited.session()).await;
+    debugger.stop_all().await;
+    (value, printed)
+}
+
+/// In C they are, and not in what a debugger makes of Python's rules.
+async fn conditions_are_meant_in_c(adapter: &str) {
+    let text = |text: &str| Some(text.to_owned());
+    for (condition, first) in [
+        ("i == 3 && sum > 0", Some("3")),
+        ("shop->n == 4", Some("4")),
+        ("!(i < 2)", Some("2")),
+        ("i", Some("1")),
+        ("shop->open", Some("6")),
+        ("i & 8 || 0", Some("8")),
+        ("i == 0x7", Some("7")),
+        ("(long)i == 5", Some("5")),
+        ("shop->n == 10", None),
+    ] {
+        let (value, printed) = first_with(adapter, when(condition)).await;
+        assert_eq!((condition, value.as_deref(), printed.as_str()), (condition, first, ""));
+    }
+    if adapter != "gdb" {
+        // gdb does not take it, and the breakpoint itself says so.
+        let (value, printed) = first_with(adapter, when("nosuch == 3")).await;
+        assert_eq!(value.as_deref(), Some("0"));
+        assert!(printed.contains("nosuch") && printed.len() < 500, "{printed}");
+    } else {
+        let log = SetBreakpoint { log_message: text("{i}"), ..when("*(int *)0 == 1") };
+        let printed = logged(adapter, log).await;
+        assert!(printed.starts_with("The condition `*(int *)0 == 1` cannot be evaluated: "), "{printed}");
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+    }
+    let logs = text("{i}: {shop->n} {i > 2 && sum}.");
+    let log = SetBreakpoint { log_message: logs.clone(), ..when("i == 3") };
+    assert!(["3: 3 1.\n", "3: 3 true.\n"].contains(&logged(adapter, log).await.as_str()));
+    let log =
+        SetBreakpoint { log_message: text("{i}"), hit_condition: text(">= 9"), ..SetBreakpoint::default() };
+    assert_eq!(logged(adapter, log).await, "8\n9\n");
+}
+
+fn when(condition: &str) -> SetBreakpoint {
+    SetBreakpoint { condition: Some(condition.to_owned()), ..SetBreakpoint::default() }
+}
+
+async fn logged(adapter: &str, log: SetBreakpoint) -> String {
+    let (value, printed) = first_with(adapter, log).await;
+    assert_eq!(value, None, "a log point does not stop");
+    printed
+}
+
+#[tokio::test]
+async fn conditions_are_meant_in_c_under_gdb() {
+    conditions_are_meant_in_c("gdb").await;
+}
+
+#[tokio::test]
+async fn conditions_are_meant_in_c_under_lldb_dap() {
+    conditions_are_meant_in_c("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn conditions_are_meant_in_c_under_codelldb() {
+    conditions_are_meant_in_c("codelldb").await;
+}
+
+const RUST: &str = r#"struct Shop { n: i32, open: bool, name: String }
+impl Shop {
+    fn sold(&mut self) -> i32 {
+        let mut sum = 0;
+        for i in 0..10 {
+            self.n = i;
+            self.open = i > 5;
+            sum += i; // here
+        }
+        sum
+    }
+}
+fn main() {
+    let mut shop = Shop { n: 0, open: false, name: String::from("abc") };
+    std::process::exit(shop.sold() + shop.n + shop.name.len() as i32);
+}
+"#;
+
+#[tokio::test]
+async fn conditions_of_rust_are_understood_under_codelldb() {
+    for (condition, first) in [
+        ("self.open", "6"),
+        ("self.open == true && i > 6", "7"),
+        ("self.n == 3", "3"),
+        ("i == 4 && !self.open", "4"),
+        ("i == 5 and self.n == 5", "5"),
+        ("self.name == \"abc\"", "0"),
+    ] {
+        let program = Program::built("program.rs", RUST, "sum += i; // here");
+        let debugger = debugger(&program);
+        let wish =
+            SetBreakpoint { condition: Some(condition.to_owned()), ..at(&program.source, program.line) };
+        debugger.set_breakpoint(wish).await.unwrap();
+        let start = debugger.configure(&program.start("codelldb", "", false)).await.unwrap();
+        let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+        let Waited::Stopped(stop) = waited else { panic!("{condition}: {waited:?}") };
+        assert_eq!((condition, told(&debugger, &stop, "i").await.0.as_str()), (condition, first));
+        debugger.stop_all().await;
+    }
+}
