@@ -6,6 +6,9 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::codelldb;
+use crate::tuples;
+
 /// A debug adapter. `docs/debugging.md` describes each field for users.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -253,9 +256,25 @@ pub(crate) struct SecondTry {
     /// The words of refusals after which it is worth it; none are all.
     #[serde(default)]
     refusals: Vec<String>,
+    /// Of an expression with operators the one with the prefix is the first, and the one without it the second: the
+    /// operators of codelldb's usual evaluator are Python's.
+    #[serde(default)]
+    operators: bool,
 }
 
 impl SecondTry {
+    /// The expression as it is asked once more.
+    pub(crate) fn told(&self, expression: &str) -> String {
+        let own =
+            if self.operators { tuples::with_places(expression, tuples::LLDBS) } else { expression.into() };
+        format!("{}{own}", self.prefix)
+    }
+
+    /// Whether it is tried in that form first.
+    pub(crate) fn goes_first(&self, expression: &str) -> bool {
+        self.operators && codelldb::is_native(expression)
+    }
+
     /// Whether an expression that was refused in these words may be understood with the prefix.
     pub(crate) fn is_for(&self, refusal: &str) -> bool {
         self.refusals.is_empty() || self.refusals.iter().any(|words| refusal.contains(words.as_str()))
@@ -328,36 +347,6 @@ impl Adapter {
         text.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
     }
 
-    /// An expression with places in tuples as it names them: `t.1` is `t.__1` to lldb, which reads it as `0.1`. Texts and
-    /// numbers stay as they are.
-    pub(crate) fn with_its_places(&self, expression: &str) -> String {
-        let mut told = String::new();
-        // Whether a name ends here, or what can be instead of one.
-        let (mut after_name, mut in_word, mut quote) = (false, false, None);
-        let mut letters = expression.chars().peekable();
-        while let Some(letter) = letters.next() {
-            told.push(letter);
-            if let Some(end) = quote {
-                quote = Some(end).filter(|end| *end != letter);
-                continue;
-            }
-            if letter == '.' && after_name && letters.peek().is_some_and(char::is_ascii_digit) {
-                told.push_str(&self.tuple_places);
-                in_word = true;
-                continue;
-            }
-            let is_word = letter.is_alphanumeric() || letter == '_';
-            if is_word && !in_word {
-                after_name = !letter.is_ascii_digit();
-            } else if !is_word {
-                after_name = matches!(letter, ')' | ']');
-                quote = Some(letter).filter(|letter| matches!(letter, '"' | '\''));
-            }
-            in_word = is_word;
-        }
-        told
-    }
-
     /// What VS Code may call it, its own name first.
     pub(crate) fn editor_types(&self) -> impl Iterator<Item = &str> {
         self.editor_type.iter().chain(&self.types).map(String::as_str)
@@ -393,26 +382,5 @@ impl Adapter {
     pub(crate) fn serves_source(&self, path: &Path) -> bool {
         let extension = path.extension().and_then(|extension| extension.to_str());
         self.extensions.is_empty() || extension.is_none_or(|extension| !self.foreign.contains(extension))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_in_tuples_have_its_names() {
-        let lldb = Adapter { tuple_places: "__".to_owned(), ..Adapter::default() };
-        for (given, expected) in [
-            ("t.1", "t.__1"),
-            ("t.1.0 + 1.5", "t.__1.__0 + 1.5"),
-            ("a[0].2", "a[0].__2"),
-            ("f(\"a.1\", 'b', x1.2)", "f(\"a.1\", 'b', x1.__2)"),
-            ("node.next.v", "node.next.v"),
-            ("x = .5", "x = .5"),
-        ] {
-            assert_eq!(lldb.with_its_places(given), expected);
-            assert_eq!(Adapter::default().with_its_places(given), given);
-        }
     }
 }

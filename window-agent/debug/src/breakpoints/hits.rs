@@ -1,6 +1,7 @@
 //! CORE: conditions, hit conditions and log messages of breakpoints, in the form that each adapter takes.
 
 use crate::adapter::HitStyle;
+use crate::codelldb;
 
 /// How the names begin under which a debuggee counts hits.
 pub(crate) const HITS_KEY: &str = "_baton_hits_";
@@ -51,7 +52,7 @@ impl Wishes<'_> {
                 Ok(Told { condition: Some(all.join(" && ")), ..Told::default() })
             }
             (HitStyle::CodelldbsOwn, ..) => Ok(Told {
-                condition: condition.as_deref().map(condition_for_codelldb),
+                condition: condition.as_deref().map(codelldb::condition),
                 hit_condition: hit,
                 log_message: log_message.as_deref().map(log_for_codelldb),
             }),
@@ -60,32 +61,13 @@ impl Wishes<'_> {
     }
 }
 
-/// A condition as its programmer meant it. Read in codelldb's usual way, which is nearly Python, `p->n == 3` and `a && b`
-/// stop at every hit, and `done` at none.
-fn condition_for_codelldb(condition: &str) -> String {
-    let is_chosen = condition.trim_start().starts_with('/');
-    let mut words = condition.split(|c: char| !c.is_alphanumeric() && c != '_');
-    // Texts are compared as such only there.
-    let is_pythons =
-        condition.contains('"') || words.any(|word| ["and", "in", "is", "not", "or"].contains(&word));
-    // What begins in braces ends at the first one.
-    if is_chosen || is_pythons || condition.contains('}') {
-        return condition.to_owned();
-    }
-    format!("/py int(${{{condition}}})")
-}
-
-/// A log message of which what is more than a path of names is not read in that way: codelldb ends when it cannot.
+/// A log message that codelldb reads as it is meant.
 fn log_for_codelldb(message: &str) -> String {
     let mut told = String::new();
     let mut rest = message;
     while let Some((before, after)) = rest.split_once('{') {
         let Some(end) = end_of_expression(after).filter(|end| *end > 0) else { break };
-        let expression = after[..end].trim();
-        let is_plain = expression.starts_with('/')
-            || expression.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c));
-        let mark = if is_plain { "" } else { "/nat " };
-        told.push_str(&format!("{before}{{{mark}{expression}}}"));
+        told.push_str(&format!("{before}{{{}}}", codelldb::logged(&after[..end])));
         rest = &after[end + 1..];
     }
     told + rest
@@ -321,13 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn codelldb_reads_conditions_and_log_messages_as_they_are_meant() {
-        for condition in ["done", "a == 3 && p->n > 0", "!done", "a != 3", "c == 'x'", "self.count > 3"] {
-            assert_eq!(condition_for_codelldb(condition), format!("/py int(${{{condition}}})"));
-        }
-        for condition in ["a == 3 and not b", "name == \"abc\"", "/nat a", "S { n: 1 }.n == 1"] {
-            assert_eq!(condition_for_codelldb(condition), condition);
-        }
+    fn each_expression_of_a_log_message_is_marked_for_codelldb() {
         assert_eq!(
             log_for_codelldb("100 {a.b}, { p->n } {/py len(x)} {}{a && b"),
             "100 {a.b}, {/nat p->n} {/py len(x)} {}{a && b"

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::expression::Expression;
+use super::expression::{Expression, Otherwise};
 use super::moves::gate_error;
 use super::waits::{Wait, WaitId};
 use super::{Engine, Live, Reply};
@@ -16,6 +16,7 @@ use crate::from_dap;
 use crate::handles::Owner;
 use crate::pages::{self, Deeper, Page};
 use crate::session::{Input, Ticket};
+use crate::tuples;
 use crate::types::control::{Request, ResumeWish, StackTrace, Thread};
 use crate::types::{Evaluate, Evaluated, MAX_VALUE_LEN, Paging, Phase, Scope, SessionId, Variables};
 use crate::values::{MAX_PARTS, Wordless};
@@ -212,15 +213,19 @@ impl Engine {
                 // Who names another context, or another evaluator, wants that one's answer.
                 let is_plain = context == usual && !expression.starts_with('/');
                 let expression = match adapter.filter(|_| is_plain) {
-                    Some(adapter) => adapter.with_its_places(&expression),
+                    Some(adapter) => tuples::with_places(&expression, &adapter.tuple_places),
                     None => expression,
                 };
                 let second_try = adapter.and_then(|adapter| adapter.second_try.clone()).filter(|_| is_plain);
+                let mut arguments = asking(&expression);
                 let otherwise = second_try.map(|second_try| {
-                    let expression = format!("{}{expression}", second_try.prefix);
-                    (second_try, asking(&expression))
+                    let is_foreign = second_try.goes_first(&expression);
+                    let mut second = asking(&second_try.told(&expression));
+                    if is_foreign {
+                        std::mem::swap(&mut arguments, &mut second);
+                    }
+                    Otherwise { second_try, arguments: second, is_foreign }
                 });
-                let arguments = asking(&expression);
                 let expression = Expression::new(Instant::now(), expression, limit, otherwise);
                 let asked = Asked::Evaluate { owner, expression, reply: Some(reply) };
                 self.ask_adapter(owner.session, asked, "evaluate", arguments);
@@ -368,15 +373,18 @@ impl Engine {
         reply: Reply<Evaluated>,
     ) {
         match (result, expression.otherwise.take()) {
-            (Err(refusal), Some((second_try, arguments)))
+            (Err(refusal), Some(Otherwise { second_try, arguments, is_foreign }))
                 if second_try.is_for(&refusal) && expression.is_to_be_interrupted() =>
             {
+                expression.refusal = is_foreign.then_some(refusal);
                 let asked = Asked::Evaluate { owner, expression, reply: Some(reply) };
                 self.ask_adapter(owner.session, asked, "evaluate", arguments);
             }
             (result, _) => {
-                let evaluated =
-                    result.map_err(|message| expression.failure(from_dap::evaluation_problem(&message)));
+                let evaluated = result.map_err(|message| {
+                    let message = expression.refusal.take().unwrap_or(message);
+                    expression.failure(from_dap::evaluation_problem(&message))
+                });
                 self.on_evaluated(evaluated.map(|body| read(&body)), owner, reply);
             }
         }

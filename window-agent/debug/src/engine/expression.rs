@@ -18,7 +18,17 @@ pub(super) struct Expression {
     limit: Duration,
     due: Due,
     /// What to ask when it is refused.
-    pub(super) otherwise: Option<(SecondTry, Value)>,
+    pub(super) otherwise: Option<Otherwise>,
+    /// Why it was refused in its own language, when it is asked in another one.
+    pub(super) refusal: Option<String>,
+}
+
+/// The second way to ask for an expression.
+pub(super) struct Otherwise {
+    pub(super) second_try: SecondTry,
+    pub(super) arguments: Value,
+    /// The first way was the program's own language.
+    pub(super) is_foreign: bool,
 }
 
 /// What happens to an expression next.
@@ -32,13 +42,8 @@ enum Due {
 }
 
 impl Expression {
-    pub(super) fn new(
-        now: Instant,
-        text: String,
-        limit: Duration,
-        otherwise: Option<(SecondTry, Value)>,
-    ) -> Self {
-        Self { text, limit, due: Due::Interrupted(now + limit), otherwise }
+    pub(super) fn new(now: Instant, text: String, limit: Duration, otherwise: Option<Otherwise>) -> Self {
+        Self { text, limit, due: Due::Interrupted(now + limit), otherwise, refusal: None }
     }
 
     /// When something is to be done about it: now, when its caller has gone.

@@ -304,7 +304,7 @@ async fn conditions_are_meant_in_c_under_codelldb() {
     conditions_are_meant_in_c("codelldb").await;
 }
 
-const RUST: &str = r#"struct Shop { n: i32, open: bool, name: String }
+const RUST: &str = r#"struct Shop { n: i32, open: bool, name: String, pair: (i32, i32), sizes: Vec<i32> }
 impl Shop {
     fn sold(&mut self) -> i32 {
         let mut sum = 0;
@@ -317,8 +317,8 @@ impl Shop {
     }
 }
 fn main() {
-    let mut shop = Shop { n: 0, open: false, name: String::from("abc") };
-    std::process::exit(shop.sold() + shop.n + shop.name.len() as i32);
+    let mut shop = Shop { n: 0, open: false, name: String::from("abc"), pair: (1, 2), sizes: vec![3, 4] };
+    std::process::exit(shop.sold() + shop.n + shop.name.len() as i32 + shop.pair.0 + shop.sizes[0]);
 }
 "#;
 
@@ -331,6 +331,8 @@ async fn conditions_of_rust_are_understood_under_codelldb() {
         ("i == 4 && !self.open", "4"),
         ("i == 5 and self.n == 5", "5"),
         ("self.name == \"abc\"", "0"),
+        ("self.pair.1 == i", "2"),
+        ("self.sizes[1] == i", "4"),
     ] {
         let program = Program::built("program.rs", RUST, "sum += i; // here");
         let debugger = debugger(&program);
@@ -343,4 +345,45 @@ async fn conditions_of_rust_are_understood_under_codelldb() {
         assert_eq!((condition, told(&debugger, &stop, "i").await.0.as_str()), (condition, first));
         debugger.stop_all().await;
     }
+}
+
+#[tokio::test]
+async fn operators_are_the_programs_own_under_codelldb() {
+    let program = Program::built("program.rs", RUST, "sum += i; // here");
+    let debugger = debugger(&program);
+    let wish = SetBreakpoint { condition: Some("i == 3".to_owned()), ..at(&program.source, program.line) };
+    debugger.set_breakpoint(wish).await.unwrap();
+    let log = SetBreakpoint {
+        log_message: Some("{self.pair.0} {self.sizes[1]} {self.n * 2} {i +} {i.}".to_owned()),
+        ..at(&program.source, program.line - 1)
+    };
+    debugger.set_breakpoint(log).await.unwrap();
+    let start = debugger.configure(&program.start("codelldb", "", false)).await.unwrap();
+    let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+    let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
+    for (expression, expected) in [
+        ("i / 2", "1"),
+        ("-i % 2", "-1"),
+        ("self.open == true", "false"),
+        ("self.open == false", "true"),
+        ("!self.open && self.n == 3", "true"),
+        ("self.pair.0 + 1", "2"),
+        ("self.pair.1", "2"),
+        ("self.sizes[0] + 1", "4"),
+        ("self.name == \"abc\"", "true"),
+        ("self.name", "\"abc\""),
+        ("i ** 2", "9"),
+    ] {
+        assert_eq!((expression, told(&debugger, &stop, expression).await.0.as_str()), (expression, expected));
+    }
+    let frame_id = stop.call_stack[0].frame_id;
+    let wish = Evaluate { expression: "nosuch + 1".to_owned(), frame_id, context: None };
+    let refused = debugger.evaluate(wish).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("undeclared identifier 'nosuch'") && !refused.contains("Traceback"),
+        "{refused}"
+    );
+    let printed = printed(&debugger, &stop.session).await;
+    assert!(printed.starts_with("1 4 0 {Error: "), "{printed}");
+    debugger.stop_all().await;
 }

@@ -30,7 +30,7 @@ const GDB_C: Pair = Pair {
     driver: Driver::Gdb,
     is_same_debugger: true,
     counts: true,
-    logs: false,
+    logs: true,
 };
 const GDB_RUST: Pair = Pair { tongue: Tongue::Rust, ..GDB_C };
 const LLDB_C: Pair = Pair { adapter: "lldb-dap", is_same_debugger: false, ..GDB_C };

@@ -15,12 +15,15 @@ with open(os.environ["BATON_PLAN"], encoding="utf-8") as file:
     plan = json.load(file)
 points, stops = {}, []
 hit, code, is_over = [], None, False
+logs, logged = set(), []
 
 
 def on_stop(event):
     global hit
     numbers = [point.number for point in getattr(event, "breakpoints", [])]
     hit = [points[number] for number in numbers if number in points]
+    for line in logs.intersection(hit):
+        logged.append("say log %d %s\n" % (line, gdb.parse_and_eval("a")))
 
 
 def on_exit(event):
@@ -55,6 +58,14 @@ def look(asked):
     return stop
 
 
+def go(move):
+    gdb.execute(move)
+    # What only logs does not stop; it stands where nothing steps.
+    while not is_over and hit and logs.issuperset(hit):
+        hit.clear()
+        gdb.execute("continue")
+
+
 def way_on(move, stack):
     """What is done at a stop with that stack instead, where a move leads nowhere, or beside a thread that runs."""
     if not stack or (move == "out" and len(stack) < 2):
@@ -70,15 +81,19 @@ for point in plan["points"]:
         breakpoint.condition = point["condition"]
     breakpoint.ignore_count = max((point["at_least"] or 1) - 1, 0)
     points[breakpoint.number] = point["line"]
+    if point["logs"]:
+        logs.add(point["line"])
 gdb.events.stop.connect(on_stop)
 gdb.events.exited.connect(on_exit)
-gdb.execute("run > " + plan["output"])
+go("run > " + plan["output"])
 for asked, move in zip(plan["asked"], plan["moves"]):
     if is_over:
         break
     stop = look(asked)
     stops.append(stop)
     hit = []
-    gdb.execute(MOVES[way_on(move, stop["stack"])])
+    go(MOVES[way_on(move, stop["stack"])])
+with open(plan["output"], "a", encoding="utf-8") as file:
+    file.writelines(logged)
 with open(plan["told"], "w", encoding="utf-8") as file:
     json.dump({"stops": stops, "over": is_over, "exit": code}, file)
