@@ -25,7 +25,9 @@ pub(crate) fn condition(condition: &str) -> String {
     let is_own = is_path(condition) || (is_native(condition) && !is_member);
     // What begins in braces ends at the first one.
     if is_own && !condition.contains('}') {
-        format!("/py int(${{{}}})", tuples::with_places(condition, tuples::LLDBS))
+        // It stands in a text of Python's then.
+        let own = tuples::with_places(condition, tuples::LLDBS).replace('\\', r"\\").replace('\'', r"\'");
+        format!("/py int(${{{own}}})")
     } else {
         condition.to_owned()
     }
@@ -96,19 +98,11 @@ mod tests {
 
     #[test]
     fn conditions_are_read_as_they_are_meant() {
-        for text in [
-            "done",
-            "a == 3 && p->n > 0",
-            "!done",
-            "a != 3",
-            "c == 'x'",
-            "self.count > 3",
-            "a[0] && b",
-            "a[0]",
-        ] {
+        for text in ["done", "a == 3 && p->n > 0", "!done", "a != 3", "self.count > 3", "a[0] && b", "a[0]"] {
             assert_eq!(condition(text), format!("/py int(${{{text}}})"));
         }
         assert_eq!(condition("t.0 == 7"), "/py int(${t.__0 == 7})");
+        assert_eq!(condition(r"c == '\n'"), r"/py int(${c == \'\\n\'})");
         for text in ["a == 3 and not b", "name == \"abc\"", "/nat a", "S { n: 1 }.n == 1", "prices[2] != 3"] {
             assert_eq!(condition(text), text);
         }

@@ -255,6 +255,8 @@ async fn conditions_are_meant_in_c(adapter: &str) {
         ("i & 8 || 0", Some("8")),
         ("i == 0x7", Some("7")),
         ("(long)i == 5", Some("5")),
+        ("i == 'a' - 95", Some("2")),
+        (r"i == '\n' - 7", Some("3")),
         ("shop->n == 10", None),
     ] {
         let (value, printed) = first_with(adapter, when(condition)).await;
