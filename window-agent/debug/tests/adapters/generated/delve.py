@@ -55,7 +55,9 @@ def look(state, move, is_on_the_way, asked):
         # Of a step that ends at a breakpoint delve's adapter tells now the one, now the other.
         hit = None
     stop = {"stack": own, "hit": hit, "locals": {}, "value": None}
-    if frames and frames[0]["file"] == plan["source"]:
+    # Where a deferred function begins, what it has of its surroundings is not in place yet.
+    is_deferred = bool(own) and own[0][0].endswith(".func1")
+    if frames and frames[0]["file"] == plan["source"] and not is_deferred:
         values = {name: evaluate(name) for name in plan["names"]}
         stop["locals"] = {name: value for name, value in values.items() if value is not None}
         stop["value"] = evaluate(asked)

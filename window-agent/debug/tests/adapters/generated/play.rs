@@ -256,6 +256,10 @@ async fn look(
     let Some(top) = stop.call_stack.first().filter(|frame| frame.file_path == source) else {
         return Ok(seen);
     };
+    if top.function_name.ends_with(".func1") {
+        // See `look` of delve.py.
+        return Ok(seen);
+    }
     let value = async |expression: &str| {
         let wish = Evaluate { expression: expression.to_owned(), frame_id: top.frame_id, context: None };
         debugger.evaluate(wish).await.ok().map(|value| value.result)
