@@ -138,6 +138,19 @@ async fn clearing_all_breakpoints_takes_ones_own() {
     assert!(message.ends_with("on function work_4), and 2 more. Remove one by its ID."), "{message}");
 }
 
+#[tokio::test]
+async fn a_file_is_not_told_as_changed_for_another_clients_program() {
+    let (folder, agent) = window().await;
+    launch(&agent, "ann").await;
+    std::fs::write(folder.path().join("bob.py"), program("bob, once more")).unwrap();
+    let breakpoint = json!({"action": "set_breakpoint", "file": "bob.py", "line": 3});
+    let set = agent.call_as("bob", "debug", breakpoint.clone()).await;
+    assert!(!text(&set).contains("changed since"), "{set}");
+    // Of ann's that may be.
+    let set = agent.call_as("ann", "debug", breakpoint).await;
+    assert!(text(&set).contains("bob.py changed since the program started"), "{set}");
+}
+
 /// A program in each of two languages that comes to each line of a function again and again.
 const LOOPS: [(&str, &str); 2] = [
     (

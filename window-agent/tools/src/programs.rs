@@ -15,6 +15,7 @@ use baton_agent_base::paths::Given;
 use baton_agent_base::tasks::Step;
 use baton_agent_base::workspace::{Compound, Prepared};
 use baton_agent_debug::Wait;
+use baton_agent_debug::types::control::Status;
 use baton_agent_debug::types::triggers::TriggerBreakpoint;
 use baton_agent_debug::types::{Breakpoint, Phase, SessionId, Start};
 
@@ -33,9 +34,13 @@ pub(super) async fn begun(window: &Window, session: Option<&SessionId>, timeout:
 /// That a file changed since this program, or any that still runs, was started or built: what the debugger knows are its
 /// old lines.
 pub(super) async fn changed(window: &Window, path: &Path, session: Option<&SessionId>) -> Option<String> {
+    changed_for(window, path, |status| session.is_none_or(|session| status.id == *session)).await
+}
+
+async fn changed_for(window: &Window, path: &Path, is_meant: impl Fn(&Status) -> bool) -> Option<String> {
     let modified = modified(path)?;
     let mut all = window.debugger.serving(path.to_owned()).await;
-    all.retain(|status| session.is_none_or(|session| status.id == *session));
+    all.retain(is_meant);
     let is_older = all.iter().any(|status| SystemTime::from(status.started_at) < modified);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if is_older {
@@ -65,7 +70,9 @@ fn was_built_before(program: &Path, time: SystemTime) -> bool {
 /// Breakpoints with a word about files that changed.
 pub(super) async fn with_changes(window: &Window, mut all: Vec<Breakpoint>) -> Vec<Breakpoint> {
     for breakpoint in &mut all {
-        if let Some(note) = changed(window, &breakpoint.path, None).await {
+        // Where it is not bound, another client's program knows nothing of it.
+        let knows = |status: &Status| breakpoint.verified || status.owner == breakpoint.owner;
+        if let Some(note) = changed_for(window, &breakpoint.path, knows).await {
             let message = breakpoint.message.take();
             breakpoint.message = Some(message.map_or(note.clone(), |message| format!("{message}; {note}")));
         }
