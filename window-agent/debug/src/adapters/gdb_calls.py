@@ -4,7 +4,8 @@ gdb tells each call as if the program had gone on and stopped again, and forgets
 call needs another, as one with a text in quotes does, it takes the program to be running from then on. Here a call is no
 move of the program: frames stay, and variables are read anew. Only what stops the program inside of a call is told.
 
-A condition that cannot be evaluated stops the program, and nobody is told why.
+A condition that cannot be evaluated stops the program, and nobody is told why. One that names what is not known at its
+place switches the breakpoint off, which is called verified all the same.
 
 A log point is asked before its condition is, and before its hits are counted: it logs every one.
 
@@ -31,6 +32,8 @@ class Calls:
         self.clears = []
         # Log points whose conditions were said to fail.
         self.told = set()
+        # A description of a breakpoint is asked for within another.
+        self.is_asking = False
 
     def take_over(self, *_):
         """Once gdb's modules are there; those of another version may be others."""
@@ -64,6 +67,7 @@ class Calls:
             registry.disconnect(theirs)
             registry.connect(ours)
         self.mend_log_points()
+        self.mend_descriptions()
         # What fails has a text of its own, and none among what the program prints.
         gdb.set_parameter("python print-stack", "none")
 
@@ -101,6 +105,39 @@ class Calls:
             return False
 
         kind.stop = stop
+
+    def mend_descriptions(self):
+        module = sys.modules.get("gdb.dap.breakpoint")
+        own = getattr(module, "_breakpoint_descriptor", None)
+        if own is None:
+            return
+
+        def describe(point):
+            told = own(point)
+            why = self.why_off(point)
+            if why is not None:
+                told.update(verified=False, reason="failed", message=why)
+            return told
+
+        module._breakpoint_descriptor = describe
+
+    def why_off(self, point):
+        """Of a breakpoint that its condition switches off at each of its places."""
+        if not point.condition or self.is_asking:
+            return None
+        shown = gdb.execute("info breakpoints %d" % point.number, to_string=True)
+        places = re.findall(r"^%d\.\d+\s+(\S+)" % point.number, shown, re.MULTILINE)
+        if not places or any(place != "N*" for place in places):
+            return None
+        self.is_asking = True
+        try:
+            # It is refused, and nothing changes.
+            point.condition = point.condition
+        except gdb.error as error:
+            return str(error)
+        finally:
+            self.is_asking = False
+        return None
 
     def is_met(self, point):
         # gdb asks it once more, and what it changes must not be changed twice.

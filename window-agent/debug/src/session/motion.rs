@@ -13,7 +13,7 @@ use crate::dap::Response;
 use crate::dap::body::{self, Going, Stopped, read};
 use crate::dap::configuration::Configuration;
 use crate::types::Resume;
-use crate::types::control::{PendingPause, ResumeWish};
+use crate::types::control::{Category, PendingPause, ResumeWish};
 use crate::types::triggers::TriggerKind;
 
 /// How long stack and variables of a stop may take; after it the stop is told with what is there.
@@ -97,6 +97,9 @@ impl Session {
             return;
         }
         read_refusal(&mut event);
+        if let Some(told) = read_failed_condition(&mut event) {
+            self.outputs.push_back(Output::Printed(Category::Console, told));
+        }
         self.confirm_resume();
         if self.phase == Phase::Running {
             self.stopped = StoppedThreads::default();
@@ -340,6 +343,18 @@ fn read_refusal(event: &mut Stopped) {
                 .to_owned(),
         );
     }
+}
+
+/// delve stops where it cannot evaluate a condition, as if the program had failed there. Gives what is to be said of it.
+fn read_failed_condition(event: &mut Stopped) -> Option<String> {
+    const WORDS: &str = "error evaluating expression: ";
+    let is_delves = event.description.as_deref() == Some("runtime error");
+    let why = event.text.as_deref().filter(|_| is_delves)?.strip_prefix(WORDS)?;
+    let told = format!("The condition of a breakpoint here cannot be evaluated: {why}\n");
+    event.reason = Some("breakpoint".to_owned());
+    event.description = None;
+    event.text = None;
+    Some(told)
 }
 
 /// The signal that a stop is about, if it is.

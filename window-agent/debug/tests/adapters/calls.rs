@@ -88,13 +88,12 @@ async fn functions_are_called_again_and_again_under_codelldb() {
 }
 
 /// Where a condition leads to, and what was printed by then.
-async fn with_condition(condition: &str) -> (Waited, String) {
-    let program = program();
-    let debugger = debugger(&program);
+async fn with_condition(program: &Program, adapter: &str, condition: &str) -> (Waited, String) {
+    let debugger = debugger(program);
     let breakpoint =
         SetBreakpoint { condition: Some(condition.to_owned()), ..at(&program.source, program.line) };
     debugger.set_breakpoint(breakpoint).await.unwrap();
-    let start = debugger.configure(&program.start("gdb", "", false)).await.unwrap();
+    let start = debugger.configure(&program.start(adapter, "loop", false)).await.unwrap();
     let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
     let session = match &waited {
         Waited::Stopped(stop) => stop.session.clone(),
@@ -108,7 +107,8 @@ async fn with_condition(condition: &str) -> (Waited, String) {
 
 #[tokio::test]
 async fn a_condition_that_fails_under_gdb_is_told() {
-    let (waited, printed) = with_condition("*(int *)0 == 1").await;
+    let program = program();
+    let (waited, printed) = with_condition(&program, "gdb", "*(int *)0 == 1").await;
     assert!(matches!(waited, Waited::Stopped(_)), "{waited:?}");
     assert!(printed.contains("`*(int *)0 == 1` cannot be evaluated: Cannot access memory"), "{printed}");
     for (condition, is_true) in [
@@ -117,16 +117,45 @@ async fn a_condition_that_fails_under_gdb_is_told() {
         ("word == \"other\"", false),
         ("word != \"hello\"", false),
     ] {
-        let (waited, printed) = with_condition(condition).await;
+        let (waited, printed) = with_condition(&program, "gdb", condition).await;
         assert_eq!(matches!(waited, Waited::Stopped(_)), is_true, "{condition} {waited:?}");
         assert_eq!(printed, "", "{condition}");
     }
     // It is evaluated once.
-    let (waited, printed) = with_condition("sum++ == 2").await;
+    let (waited, printed) = with_condition(&program, "gdb", "sum++ == 2").await;
     let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
     let variables = stop.top_frame_variables.unwrap().variables;
     let sum = variables.iter().find(|variable| variable.name == "sum").map(|sum| sum.value.as_str());
     assert_eq!((sum, printed.as_str()), (Some("3"), ""));
+}
+
+const PLACES: &str = r#"#define SAME(name, given) static int name(int given) { return given; }
+SAME(one, n) SAME(other, m)
+int main() { return other(1) + one(2) - 3; }
+"#;
+
+#[tokio::test]
+async fn a_condition_with_a_name_that_its_place_does_not_know_is_told_under_gdb() {
+    let program = Program::built("program.cpp", PLACES, "SAME(one, n) SAME(other, m)");
+    let (waited, printed) = with_condition(&program, "gdb", "nosuch == 1").await;
+    let Waited::Completed(end) = waited else { panic!("{waited:?}") };
+    let [missed] = &end.never_hit[..] else { panic!("{end:?}") };
+    let why = "never bound: No symbol \"nosuch\" in current context.";
+    assert_eq!((missed.message.as_deref(), printed.as_str()), (Some(why), ""));
+    // Of two places one knows it.
+    let (waited, printed) = with_condition(&program, "gdb", "n == 2").await;
+    let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
+    assert_eq!((stop.call_stack[0].function_name.as_str(), printed.as_str()), ("one", ""));
+}
+
+#[tokio::test]
+async fn a_condition_that_fails_under_delve_is_no_error_of_the_program() {
+    let (waited, printed) = with_condition(&Program::of("delve"), "delve", "nosuch == 1").await;
+    let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
+    assert_eq!((stop.reason.as_str(), &stop.text), ("breakpoint", &None));
+    let told =
+        "The condition of a breakpoint here cannot be evaluated: could not find symbol value for nosuch";
+    assert!(printed.contains(told), "{printed}");
 }
 
 #[tokio::test]
