@@ -80,7 +80,11 @@ impl Response {
         let error = &self.body["error"];
         let mut text = match error["format"].as_str() {
             Some(format) if !format.is_empty() => format.to_owned(),
-            _ => self.message.clone().unwrap_or_else(|| "no reason given".to_owned()),
+            _ => self
+                .message
+                .clone()
+                .filter(|message| !message.is_empty())
+                .unwrap_or_else(|| NO_REASON.to_owned()),
         };
         if let Some(variables) = error["variables"].as_object() {
             for (name, value) in variables {
@@ -94,6 +98,9 @@ impl Response {
         text
     }
 }
+
+/// In place of an adapter's own words, when it has none.
+pub(crate) const NO_REASON: &str = "no reason given";
 
 /// A request to an adapter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -139,6 +146,7 @@ mod tests {
         assert_eq!(text(stack), "Error: no target");
         let null = r#"{"type":"response","request_seq":1,"success":false,"message":null}"#;
         assert_eq!(text(null), "no reason given");
+        assert_eq!(text(&null.replace("null", "\"\"")), "no reason given");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::breakpoints::SessionKey;
-use crate::dap::body;
+use crate::dap::{NO_REASON, body};
 use crate::handles::{Handles, Lookup, Owner};
 use crate::ids::Base;
 use crate::pages::Size;
@@ -249,14 +249,23 @@ fn exchange_references(body: &mut Value, owner: Owner, ids: &mut Ids) {
 /// Of an expression whose function came to a breakpoint.
 const STOPPED_INSIDE: &str =
     "The program stopped in a function that the expression calls, and is there now: its stack shows where.";
+/// Of an expression that called `exit`, or that was asked for as the program ended.
+const ENDED_MEANWHILE: &str = "The program ended while the expression was evaluated.";
+/// Of one that is refused without a word.
+const REFUSED: &str = "The debugger refused the expression without a reason; the program may have ended.";
 /// Of an expression that calls what no program has.
 const NOT_COMPILED: &str = "A function that the expression calls is not compiled into the program: it was inlined, or is of a \
     template and nobody else calls it. Read members instead.";
 /// Of a function that lldb stops waiting for; what it says names a breakpoint that has nothing to do with it.
 const TOO_LONG_FOR_LLDB: &str = "A function that the expression calls took longer than lldb waits, half a second, and was abandoned; the \
     program is still at the same place.";
-/// What gdb and delve say in words that only who wrote them understands, and what it means.
-const PLAINLY: [(&str, &str); 4] = [
+/// What debuggers say in words that only who wrote them understands, and what it means.
+const PLAINLY: [(&str, &str); 8] = [
+    ("The program being debugged exited while in a function called from GDB", ENDED_MEANWHILE),
+    ("error: execution stopped with unexpected state.", ENDED_MEANWHILE),
+    (NO_REASON, REFUSED),
+    // debugpy's, of a connection that is gone.
+    ("No more messages", REFUSED),
     ("Cannot evaluate function -- may be inlined", NOT_COMPILED),
     ("The program being debugged stopped while in a function called from GDB", STOPPED_INSIDE),
     ("Unable to evaluate expression: call stopped", STOPPED_INSIDE),
@@ -375,6 +384,13 @@ mod tests {
         let told = evaluation_problem(gdb);
         assert_eq!(evaluation_problem("Unable to evaluate expression: call stopped"), told);
         assert!(told.starts_with("The program stopped in a function that the expression calls"), "{told}");
+        for ended in [
+            "The program being debugged exited while in a function called from GDB.\nEvaluation of ...",
+            "error: execution stopped with unexpected state.\nerror: Expression execution was interrupted: ...",
+        ] {
+            assert_eq!(evaluation_problem(ended), "The program ended while the expression was evaluated.");
+        }
+        assert_eq!(evaluation_problem(NO_REASON), evaluation_problem("No more messages"));
         let delve = "Unable to evaluate expression: call is only supported with topmost stack frame";
         assert!(evaluation_problem(delve).contains("in the topmost frame alone"));
         let lldb = "Ran expression as 'C++14'.\nerror: Couldn't look up symbols:\n  _ZNSt6vectorIiSaIiEE2atEm\nHint: ...";

@@ -49,6 +49,8 @@ const END_SILENCE: Duration = Duration::from_secs(1);
 const START_ERROR_GRACE: Duration = Duration::from_millis(150);
 /// How long `terminated` may come after `exited`.
 const TERMINATED_GRACE: Duration = Duration::from_secs(2);
+/// What is told of a question to a session that is over, or ends before it is answered.
+const OVER: &str = "the session has ended";
 
 /// How long after the program goes on a question that was asked before may still be answered: some adapters forget it.
 const OVERTAKEN_GRACE: Duration = Duration::from_secs(4);
@@ -290,7 +292,7 @@ impl Session {
             | Input::SetTriggers { ticket, .. }
             | Input::Request { ticket, .. } = input
             {
-                let result = Err("the session has ended".to_owned());
+                let result = Err(OVER.to_owned());
                 self.outputs.push_back(Output::Answer { ticket, result });
             }
             return;
@@ -464,8 +466,12 @@ impl Session {
             }
             Purpose::Capture { capture, step } => self.on_captured(capture, step, response),
             Purpose::Ticket(ticket) => {
-                let result =
-                    if response.success { Ok(response.body.clone()) } else { Err(response.error_text()) };
+                let result = match response.success {
+                    true => Ok(response.body.clone()),
+                    // Of what is broken off adapters tell how that looks from inside.
+                    false if self.phase == Phase::Terminating => Err(OVER.to_owned()),
+                    false => Err(response.error_text()),
+                };
                 self.outputs.push_back(Output::Answer { ticket, result });
             }
             Purpose::Disconnect => self.end(Ending::Asked),

@@ -58,7 +58,7 @@ const TIMEOUT = /timeout:(\w+)\.context==="hover"\?/;
 const TAKEN = 'timeout:$1.timeout?$1.timeout:$1.context==="hover"?';
 const NO_VALUE =
   /if\(!(\w+)\)return\{name:\w+\.expression,value:"",variablesReference:0\};(if\(\1\.exceptionDetails\)\{.{0,120}?throw new (\w+)\((\w+)\()/;
-const REFUSED = 'if(!$1)throw new $3($4("js-debug could not evaluate it."));$2';
+const REFUSED = 'if(!$1)throw new $3($4("no reason given"));$2';
 
 const compile = Module.prototype._compile;
 Module.prototype._compile = function (text, ...rest) {

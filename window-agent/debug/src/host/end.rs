@@ -22,6 +22,8 @@ pub(super) fn describe_end(
     let how = match status {
         None => "closed its connection".to_owned(),
         Some(status) => match (status.code(), status.signal()) {
+            // It had no time to say why.
+            (_, Some(9)) => return "was killed by signal 9".to_owned(),
             (_, Some(signal)) => format!("was killed by signal {signal}"),
             (Some(code), _) => format!("exited with code {code}"),
             _ => "ended".to_owned(),

@@ -8,7 +8,7 @@ use crate::types::control::Category;
 
 use super::capture::name_of_signal;
 use super::motion::is_fatal;
-use super::{End, Ending, Output, Phase, Purpose, Session, StartKind};
+use super::{End, Ending, OVER, Output, Phase, Purpose, Session, StartKind};
 
 /// How long `exited` may come after `terminated`.
 const EXIT_CODE_GRACE: Duration = Duration::from_millis(150);
@@ -149,7 +149,7 @@ impl Session {
         self.captures.clear();
         for purpose in std::mem::take(&mut self.pending).into_values() {
             if let Purpose::Ticket(ticket) | Purpose::Breakpoints { ticket: Some(ticket), .. } = purpose {
-                let result = Err("the session has ended".to_owned());
+                let result = Err(OVER.to_owned());
                 self.outputs.push_back(Output::Answer { ticket, result });
             }
         }

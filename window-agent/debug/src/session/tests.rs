@@ -545,6 +545,20 @@ fn every_end_is_an_end() {
             ENDED None asked
     "#]],
     );
+    // Of what is broken off an adapter tells how that looks from inside.
+    check_after_stop(
+        &["ask threads", "stop", "no 8 No more messages", "ok 9"],
+        expect![[r#"
+        ask threads
+            8 threads {}
+        stop
+            9 disconnect {"restart":false,"terminateDebuggee":true}
+        no 8 No more messages
+            answer 2: Err("the session has ended")
+        ok 9
+            ENDED None asked
+    "#]],
+    );
     check_after_stop(
         &["stop", "after 1000"],
         expect![[r#"

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baton_agent_debug::Debugger;
 use baton_agent_debug::error::DebugError;
-use baton_agent_debug::types::{Evaluate, Evaluated, Resume, StopEvent, Waited};
+use baton_agent_debug::types::{Evaluate, Evaluated, Phase, Resume, StopEvent, Waited};
 
 use crate::programs::{BOUND, Program, debugger, wait_for};
 use crate::quirks::{printed, start_to_stop, step_to_next_line};
@@ -223,6 +223,55 @@ async fn fails(adapter: &str, expression: &str, expected: &str) {
 async fn an_expression_that_ends_the_interpreter_fails() {
     fails("debugpy", "exit(3)", "SystemExit: 3").await;
     fails("debugpy", "raise SystemExit(4)", "SystemExit: 4").await;
+}
+
+#[tokio::test]
+async fn an_expression_that_ends_the_program_is_told() {
+    // Which of them is a matter of what an adapter tells first.
+    let told = [
+        "The program ended while the expression was evaluated.",
+        "The debugger refused the expression without a reason; the program may have ended.",
+        "the session has ended",
+    ];
+    for (adapter, expression) in [
+        ("debugpy", "__import__('os')._exit(3)"),
+        ("js-debug", "process.exit(3)"),
+        ("gdb", "(void)_exit(3)"),
+        ("lldb-dap", "(void)_exit(3)"),
+        ("codelldb", "(void)_exit(3)"),
+    ] {
+        let program = program(adapter);
+        let debugger = debugger(&program);
+        let stop = start_to_stop(&debugger, &program, adapter).await;
+        let Err(DebugError::EvaluationFailed { message }) = evaluate(&debugger, &stop, expression).await
+        else {
+            panic!("{adapter}: it has a value");
+        };
+        assert!(told.contains(&message.as_str()), "{adapter}: {message}");
+        let is_over = async {
+            while debugger.status(Some(&stop.session)).await.unwrap().phase != Phase::Terminated {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(BOUND, is_over).await.expect("it ends");
+        assert_eq!(debugger.status(Some(&stop.session)).await.unwrap().exit_code, Some(3), "{adapter}");
+        debugger.stop_all().await;
+    }
+}
+
+#[tokio::test]
+async fn an_expression_that_is_broken_off_says_so() {
+    for (adapter, expression) in [("debugpy", FOR_EVER), ("js-debug", FOR_EVER), ("gdb", FOR_EVER)] {
+        let program = program(adapter);
+        let debugger = debugger(&program);
+        let stop = start_to_stop(&debugger, &program, adapter).await;
+        let (value, stopped) =
+            tokio::join!(evaluate(&debugger, &stop, expression), debugger.stop(Some(&stop.session)));
+        assert_eq!(stopped.as_ref(), Ok(&stop.session), "{adapter}");
+        let over = DebugError::EvaluationFailed { message: "the session has ended".to_owned() };
+        assert_eq!(value.map(drop), Err(over), "{adapter}");
+        debugger.stop_all().await;
+    }
 }
 
 #[tokio::test]
