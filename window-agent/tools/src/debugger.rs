@@ -20,7 +20,6 @@ use crate::window::Window;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config::inputs::Answers;
 use baton_agent_base::object::{Object, object};
-use baton_agent_base::paths::Given;
 use baton_agent_debug::Wait;
 use baton_agent_debug::error::DebugError;
 use baton_agent_debug::types::control::ResumeWish;
@@ -100,14 +99,7 @@ async fn remove_breakpoint(window: &Window, arguments: Object, caller: &Caller) 
     let which = match (arguments.breakpoint_id, arguments.location, arguments.clear_all) {
         (Some(id), None, None) => RemoveBreakpoint::Id(id),
         (None, Some(location), None) => {
-            let path = match window.workspace().resolve_file(&location.file_path).await {
-                Ok(path) => path,
-                // A breakpoint in a file that was deleted since can still be removed.
-                Err(error) => match window.workspace().parse(&location.file_path) {
-                    Ok(Given::Absolute(path)) => path,
-                    _ => return Err(error),
-                },
-            };
+            let path = programs::file_of_breakpoint(window, &location.file_path).await?;
             RemoveBreakpoint::Location { path, line: location.line_number, owner: caller.owner() }
         }
         (None, None, Some(_)) => RemoveBreakpoint::Of(caller.owner()),

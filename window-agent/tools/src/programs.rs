@@ -1,5 +1,6 @@
 //! Programs as clients name them, started without a configuration.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -78,6 +79,25 @@ pub(super) async fn with_changes(window: &Window, mut all: Vec<Breakpoint>) -> V
         }
     }
     all
+}
+
+/// The file of a breakpoint that a client names: it may have been deleted since.
+pub(super) async fn file_of_breakpoint(window: &Window, given: &str) -> Result<PathBuf, Fault> {
+    let fault = match window.workspace().resolve_file(given).await {
+        Ok(path) => return Ok(path),
+        Err(fault) => fault,
+    };
+    let named = match window.workspace().parse(given) {
+        Ok(Given::Absolute(path) | Given::Relative(path)) => path,
+        Err(_) => return Err(fault),
+    };
+    let all = window.debugger.breakpoints().await.into_iter().map(|breakpoint| breakpoint.path);
+    let known: BTreeSet<PathBuf> = all.filter(|path| path.ends_with(&named)).collect();
+    let mut known = known.into_iter();
+    match (known.next(), known.next()) {
+        (Some(path), None) => Ok(path),
+        _ => Err(fault),
+    }
 }
 
 /// The breakpoints on lines that stop this client's programs.

@@ -15,7 +15,6 @@ use crate::caller::Caller;
 use crate::window::Window;
 use baton_agent_base::fault::Fault;
 use baton_agent_base::object::{Object, object};
-use baton_agent_base::paths::Given;
 use baton_agent_base::view::View;
 use baton_agent_debug::Wait;
 use baton_agent_debug::adapters::wish::{Launch, Wish};
@@ -162,14 +161,7 @@ impl Call<'_> {
     }
 
     async fn remove_breakpoint(&self, arguments: schemas::Line) -> Result<Told, Fault> {
-        let path = match self.window.workspace().resolve_file(&arguments.file).await {
-            Ok(path) => path,
-            // A breakpoint in a file that was deleted since can still be removed.
-            Err(error) => match self.window.workspace().parse(&arguments.file) {
-                Ok(Given::Absolute(path)) => path,
-                _ => return Err(error),
-            },
-        };
+        let path = programs::file_of_breakpoint(self.window, &arguments.file).await?;
         let which = RemoveBreakpoint::Location {
             path: path.clone(),
             line: arguments.line,

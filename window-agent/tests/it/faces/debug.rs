@@ -374,6 +374,22 @@ async fn a_file_that_changed_since_the_program_started_is_told() {
 }
 
 #[tokio::test]
+async fn a_breakpoint_in_a_file_that_was_deleted_is_removed() {
+    let desk = Desk::open().await;
+    for line in 2..=4 {
+        desk.debug("set_breakpoint", json!({"file": "main.py", "line": line})).await;
+    }
+    std::fs::remove_file(desk.path("main.py")).unwrap();
+    let removed = desk.debug("remove_breakpoint", json!({"file": "main.py", "line": 2})).await;
+    assert_eq!(removed.value["breakpoints"].as_array().unwrap().len(), 2, "{removed:#?}");
+    desk.call("debug_removeBreakpoint", json!({"file": "main.py", "line": 3})).await;
+    let location = json!({"file_path": desk.path("main.py"), "line_number": 4});
+    desk.call("remove_breakpoint", json!({"location": location})).await;
+    let refused = desk.debug_refused("remove_breakpoint", json!({"file": "main.py", "line": 2})).await;
+    assert!(refused.text.starts_with("There is no file \"main.py\" in this window."), "{}", refused.text);
+}
+
+#[tokio::test]
 async fn an_exception_that_nobody_catches_is_told() {
     let desk = Desk::open().await;
     let launched = desk.debug("launch", json!({"program": "crash.py", "stop_on_entry": false})).await;

@@ -50,8 +50,8 @@ impl Call<'_> {
         if let Some(name) = given(&arguments.function) {
             return self.remove_trigger(Trigger::Function { name }).await;
         }
-        let path =
-            self.window.workspace().resolve_file(arguments.file.as_deref().unwrap_or_default()).await?;
+        let given = arguments.file.as_deref().unwrap_or_default();
+        let path = programs::file_of_breakpoint(self.window, given).await?;
         let line = arguments.line.unwrap_or_default();
         let which = RemoveBreakpoint::Location { path: path.clone(), line, owner: self.caller.owner() };
         let removed = self.window.debugger.remove_breakpoint(which).await;
