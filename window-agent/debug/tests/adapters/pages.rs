@@ -55,15 +55,17 @@ async fn page(debugger: &Debugger, stop: &StopEvent, expression: &str, start: us
 }
 
 async fn a_page_from_the_middle(adapter: &str, name: &str, text: &str) {
-    let program = program(name, text);
+    // codelldb lists what it comes to in 5 s.
+    let n_items: usize = if adapter == "codelldb" { 10_000 } else { 100_000 };
+    let program = program(name, &text.replace("100000", &n_items.to_string()));
     let debugger = debugger(&program);
     let stop = start_to_stop(&debugger, &program, adapter).await;
-    for start in [0, 50_000, 99_997] {
+    for start in [0, n_items / 2, n_items - 3] {
         let page = page(&debugger, &stop, "items", start).await;
         let values: Vec<&str> = page.variables.iter().map(|member| member.value.as_str()).collect();
         let expected: Vec<String> = (start..start + 3).map(|n| n.to_string()).collect();
         assert_eq!(values, expected, "{page:?}");
-        let left = 100_000 - start - 3;
+        let left = n_items - start - 3;
         // lldb tells no size: of more, one is known.
         let known = if adapter == "lldb-dap" { left.min(1) } else { left };
         assert!((known..known + 5).contains(&page.omitted), "{} after {start}", page.omitted);
