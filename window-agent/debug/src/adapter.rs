@@ -184,6 +184,8 @@ pub(crate) enum HitStyle {
     /// As operators; conditions and log messages are marked for codelldb as C's and Rust's: it reads them as Python's, of
     /// which it stops at every hit or at none, or ends.
     CodelldbsOwn,
+    /// As operators; delve has them, and does not announce that.
+    DelvesOwn,
     /// A number: it stops at that hit and all later ones.
     AtLeast,
     /// A number: so many hits are passed over.

@@ -81,6 +81,10 @@ impl Breakpoints {
         let is_meant =
             |entry: &Entry| is_same_place(&entry.wish, &wish) && (is_shared || entry.owner == wish.owner);
         if let Some((&id, entry)) = self.by_id.iter_mut().find(|(_, entry)| is_meant(entry)) {
+            if entry.wish != wish {
+                // That it is not hit says something new.
+                entry.missed = None;
+            }
             entry.wish = wish;
             return id;
         }
@@ -385,6 +389,17 @@ mod tests {
 
     fn wish(path: &str, line: u32) -> SetBreakpoint {
         SetBreakpoint { path: path.into(), line, ..SetBreakpoint::default() }
+    }
+
+    #[test]
+    fn why_a_breakpoint_is_not_hit_is_new_once_it_is_another_one() {
+        let mut breakpoints = Breakpoints::default();
+        let id = breakpoints.set(wish("/a", 1));
+        assert_eq!([(); 2].map(|()| breakpoints.note_missed(id, "not set")), [false, true]);
+        breakpoints.set(wish("/a", 1));
+        assert!(breakpoints.note_missed(id, "not set"));
+        breakpoints.set(SetBreakpoint { hit_condition: Some("> 3".to_owned()), ..wish("/a", 1) });
+        assert!(!breakpoints.note_missed(id, "not set"));
     }
 
     #[test]

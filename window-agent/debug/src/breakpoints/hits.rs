@@ -31,7 +31,8 @@ impl Wishes<'_> {
     ) -> Result<Told, String> {
         let condition = able(self.condition, can("supportsConditionalBreakpoints"), "conditions")?;
         let log_message = able(self.log_message, can("supportsLogPoints"), "log messages")?;
-        let hit = told_hits(self.hit_condition, can("supportsHitConditionalBreakpoints"), style)?;
+        let has_hits = style == HitStyle::DelvesOwn || can("supportsHitConditionalBreakpoints");
+        let hit = told_hits(self.hit_condition, has_hits, style)?;
         let parsed = self.hit_condition.as_deref().and_then(HitCondition::parse);
         match (style, &condition, parsed) {
             (HitStyle::PythonsOwn, Some(own), Some(hit)) => {
@@ -198,7 +199,8 @@ impl HitCondition {
                 HitStyle::Operators
                 | HitStyle::PythonsOwn
                 | HitStyle::JavaScriptsOwn
-                | HitStyle::CodelldbsOwn,
+                | HitStyle::CodelldbsOwn
+                | HitStyle::DelvesOwn,
                 _,
             ) => Ok(self.to_adapter()),
             (HitStyle::AtLeast, HitOperator::AtLeast) => Ok(self.count.to_string()),

@@ -310,6 +310,38 @@ async fn conditions_are_meant_in_c(adapter: &str) {
     assert_eq!(logged(adapter, log).await, "8\n9\n");
 }
 
+/// How often a line was passed when a hit condition stopped there first; delve does not announce that it has them.
+async fn turns_before(condition: Option<&str>, hits: &str) -> String {
+    let program = Program::of("delve");
+    let debugger = debugger(&program);
+    let wish = SetBreakpoint {
+        condition: condition.map(str::to_owned),
+        hit_condition: Some(hits.to_owned()),
+        ..at(&program.source, program.line)
+    };
+    debugger.set_breakpoint(wish).await.unwrap();
+    let start = debugger.configure(&program.start("delve", "loop", false)).await.unwrap();
+    let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+    let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
+    let turns = told(&debugger, &stop, "turns").await.0;
+    debugger.stop_all().await;
+    turns
+}
+
+#[tokio::test]
+async fn hit_conditions_count_under_delve() {
+    for (condition, hits, expected) in [
+        (None, "3", "2"),
+        (None, "== 5", "4"),
+        (None, "> 3", "3"),
+        (None, "% 2", "1"),
+        (None, "<= 2", "0"),
+        (Some("turns > 10"), ">= 3", "13"),
+    ] {
+        assert_eq!((hits, turns_before(condition, hits).await.as_str()), (hits, expected));
+    }
+}
+
 fn when(condition: &str) -> SetBreakpoint {
     SetBreakpoint { condition: Some(condition.to_owned()), ..SetBreakpoint::default() }
 }

@@ -21,30 +21,17 @@ const JS_DEBUG: Pair = Pair {
     tongue: Tongue::JavaScript,
     driver: Driver::Node,
     is_same_debugger: true,
-    counts: true,
     logs: true,
 };
-const GDB_C: Pair = Pair {
-    adapter: "gdb",
-    tongue: Tongue::C,
-    driver: Driver::Gdb,
-    is_same_debugger: true,
-    counts: true,
-    logs: true,
-};
+const GDB_C: Pair =
+    Pair { adapter: "gdb", tongue: Tongue::C, driver: Driver::Gdb, is_same_debugger: true, logs: true };
 const GDB_RUST: Pair = Pair { tongue: Tongue::Rust, ..GDB_C };
 const LLDB_C: Pair = Pair { adapter: "lldb-dap", is_same_debugger: false, ..GDB_C };
 const LLDB_RUST: Pair = Pair { tongue: Tongue::Rust, ..LLDB_C };
 const CODELLDB_C: Pair = Pair { adapter: "codelldb", ..LLDB_C };
 const CODELLDB_RUST: Pair = Pair { tongue: Tongue::Rust, ..CODELLDB_C };
-const DELVE: Pair = Pair {
-    adapter: "delve",
-    tongue: Tongue::Go,
-    driver: Driver::Delve,
-    is_same_debugger: true,
-    counts: false,
-    logs: false,
-};
+const DELVE: Pair =
+    Pair { adapter: "delve", tongue: Tongue::Go, driver: Driver::Delve, is_same_debugger: true, logs: false };
 
 /// The programs that are always the same: their numbers for [`fixed`].
 const FIXED: [u32; 3] = [1, 2, 28];

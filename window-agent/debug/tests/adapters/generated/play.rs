@@ -41,8 +41,6 @@ pub(crate) struct Pair {
     pub(crate) driver: Driver,
     /// The adapter drives the same debugger: it steps alike too.
     pub(crate) is_same_debugger: bool,
-    /// It has hit counts.
-    pub(crate) counts: bool,
     /// Log points are looked at too.
     pub(crate) logs: bool,
 }
@@ -68,7 +66,7 @@ impl Pair {
         if self.is_same_debugger {
             lines.extend(&written.heads);
         }
-        let is_counted = self.counts && choices.pick(4) == 3;
+        let is_counted = choices.pick(4) == 3;
         let mut points = BTreeMap::new();
         for _ in 0..=choices.pick(4) {
             let line = lines[choices.pick(lines.len())];
