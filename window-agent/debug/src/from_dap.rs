@@ -251,7 +251,8 @@ const STOPPED_INSIDE: &str =
     "The program stopped in a function that the expression calls, and is there now: its stack shows where.";
 /// Of an expression that called `exit`, or that was asked for as the program ended.
 const ENDED_MEANWHILE: &str = "The program ended while the expression was evaluated.";
-/// Of one that is refused without a word.
+/// How one is refused without a word; the second is debugpy's, of a connection that is gone.
+const WORDLESS: [&str; 2] = [NO_REASON, "No more messages"];
 const REFUSED: &str = "The debugger refused the expression without a reason; the program may have ended.";
 /// Of an expression that calls what no program has.
 const NOT_COMPILED: &str = "A function that the expression calls is not compiled into the program: it was inlined, or is of a \
@@ -260,12 +261,9 @@ const NOT_COMPILED: &str = "A function that the expression calls is not compiled
 const TOO_LONG_FOR_LLDB: &str = "A function that the expression calls took longer than lldb waits, half a second, and was abandoned; the \
     program is still at the same place.";
 /// What debuggers say in words that only who wrote them understands, and what it means.
-const PLAINLY: [(&str, &str); 8] = [
+const PLAINLY: [(&str, &str); 6] = [
     ("The program being debugged exited while in a function called from GDB", ENDED_MEANWHILE),
     ("error: execution stopped with unexpected state.", ENDED_MEANWHILE),
-    (NO_REASON, REFUSED),
-    // debugpy's, of a connection that is gone.
-    ("No more messages", REFUSED),
     ("Cannot evaluate function -- may be inlined", NOT_COMPILED),
     ("The program being debugged stopped while in a function called from GDB", STOPPED_INSIDE),
     ("Unable to evaluate expression: call stopped", STOPPED_INSIDE),
@@ -275,9 +273,17 @@ const PLAINLY: [(&str, &str); 8] = [
     ),
 ];
 
-/// What went wrong with an expression, out of an adapter's message: of a Python traceback the exception alone, which
-/// stands behind the frames of the last one; of what lldb's compiler says the errors, without their places.
+/// What went wrong with an expression, out of an adapter's message.
 pub(crate) fn evaluation_problem(message: &str) -> String {
+    match WORDLESS.iter().any(|words| message.starts_with(words)) {
+        true => REFUSED.to_owned(),
+        false => request_problem(message),
+    }
+}
+
+/// What went wrong with a request: of a Python traceback the exception alone, which stands behind the frames of the last
+/// one; of what lldb's compiler says the errors, without their places.
+pub(crate) fn request_problem(message: &str) -> String {
     if let Some((_, plain)) = PLAINLY.iter().find(|(words, _)| message.starts_with(words)) {
         return (*plain).to_owned();
     }
@@ -391,6 +397,7 @@ mod tests {
             assert_eq!(evaluation_problem(ended), "The program ended while the expression was evaluated.");
         }
         assert_eq!(evaluation_problem(NO_REASON), evaluation_problem("No more messages"));
+        assert_eq!(request_problem(NO_REASON), NO_REASON, "a request of a client's own may be no expression");
         let delve = "Unable to evaluate expression: call is only supported with topmost stack frame";
         assert!(evaluation_problem(delve).contains("in the topmost frame alone"));
         let lldb = "Ran expression as 'C++14'.\nerror: Couldn't look up symbols:\n  _ZNSt6vectorIiSaIiEE2atEm\nHint: ...";

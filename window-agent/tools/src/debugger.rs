@@ -99,7 +99,7 @@ async fn remove_breakpoint(window: &Window, arguments: Object, caller: &Caller) 
     let which = match (arguments.breakpoint_id, arguments.location, arguments.clear_all) {
         (Some(id), None, None) => RemoveBreakpoint::Id(id),
         (None, Some(location), None) => {
-            let path = programs::file_of_breakpoint(window, &location.file_path).await?;
+            let path = programs::file_of_breakpoint(window, caller, &location.file_path).await?;
             RemoveBreakpoint::Location { path, line: location.line_number, owner: caller.owner() }
         }
         (None, None, Some(_)) => RemoveBreakpoint::Of(caller.owner()),

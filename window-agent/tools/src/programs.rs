@@ -32,10 +32,9 @@ pub(super) async fn begun(window: &Window, session: Option<&SessionId>, timeout:
     let _ = tokio::time::timeout(timeout, begun).await;
 }
 
-/// That a file changed since this program, or any that still runs, was started or built: what the debugger knows are its
-/// old lines.
-pub(super) async fn changed(window: &Window, path: &Path, session: Option<&SessionId>) -> Option<String> {
-    changed_for(window, path, |status| session.is_none_or(|session| status.id == *session)).await
+/// That a file changed since this program was started or built: what the debugger knows are its old lines.
+pub(super) async fn changed(window: &Window, path: &Path, session: &SessionId) -> Option<String> {
+    changed_for(window, path, |status| status.id == *session).await
 }
 
 async fn changed_for(window: &Window, path: &Path, is_meant: impl Fn(&Status) -> bool) -> Option<String> {
@@ -82,7 +81,11 @@ pub(super) async fn with_changes(window: &Window, mut all: Vec<Breakpoint>) -> V
 }
 
 /// The file of a breakpoint that a client names: it may have been deleted since.
-pub(super) async fn file_of_breakpoint(window: &Window, given: &str) -> Result<PathBuf, Fault> {
+pub(super) async fn file_of_breakpoint(
+    window: &Window,
+    caller: &Caller,
+    given: &str,
+) -> Result<PathBuf, Fault> {
     let fault = match window.workspace().resolve_file(given).await {
         Ok(path) => return Ok(path),
         Err(fault) => fault,
@@ -91,7 +94,7 @@ pub(super) async fn file_of_breakpoint(window: &Window, given: &str) -> Result<P
         Ok(Given::Absolute(path) | Given::Relative(path)) => path,
         Err(_) => return Err(fault),
     };
-    let all = window.debugger.breakpoints().await.into_iter().map(|breakpoint| breakpoint.path);
+    let all = breakpoints_of(window, caller).await.into_iter().map(|breakpoint| breakpoint.path);
     let known: BTreeSet<PathBuf> = all.filter(|path| path.ends_with(&named)).collect();
     let mut known = known.into_iter();
     match (known.next(), known.next()) {

@@ -161,7 +161,7 @@ impl Call<'_> {
     }
 
     async fn remove_breakpoint(&self, arguments: schemas::Line) -> Result<Told, Fault> {
-        let path = programs::file_of_breakpoint(self.window, &arguments.file).await?;
+        let path = programs::file_of_breakpoint(self.window, &self.caller, &arguments.file).await?;
         let which = RemoveBreakpoint::Location {
             path: path.clone(),
             line: arguments.line,

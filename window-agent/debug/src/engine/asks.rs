@@ -354,8 +354,7 @@ impl Engine {
                 let _ = reply.send(Ok(evaluated));
             }
             Some(Asked::Request { owner, command, reply }) => {
-                let body =
-                    result.map_err(|message| refused(&command, from_dap::evaluation_problem(&message)));
+                let body = result.map_err(|message| refused(&command, from_dap::request_problem(&message)));
                 let _ = reply.send(body.map(|mut body| {
                     from_dap::exchange_ids(&mut body, owner, &mut self.ids);
                     body

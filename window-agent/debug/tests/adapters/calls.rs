@@ -342,6 +342,31 @@ async fn hit_conditions_count_under_delve() {
     }
 }
 
+/// What a log point says that counts its hits, until the program stops behind it.
+#[tokio::test]
+async fn log_points_count_their_hits_under_delve() {
+    let program = Program::of("delve");
+    let debugger = debugger(&program);
+    let log = SetBreakpoint {
+        log_message: Some("turn {turns}.".to_owned()),
+        hit_condition: Some(">= 3".to_owned()),
+        path: program.source.clone(),
+        line: program.line,
+        ..when("turns < 6")
+    };
+    debugger.set_breakpoint(log).await.unwrap();
+    let behind = SetBreakpoint { path: program.source.clone(), line: program.line + 1, ..when("turns == 9") };
+    debugger.set_breakpoint(behind).await.unwrap();
+    let start = debugger.configure(&program.start("delve", "loop", false)).await.unwrap();
+    let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+    let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
+    assert_eq!(told(&debugger, &stop, "turns").await.0, "9");
+    let printed = printed(&debugger, &stop.session).await;
+    let said: Vec<&str> = printed.lines().filter_map(|line| Some(line.split_once("turn ")?.1)).collect();
+    assert_eq!(said, ["2.", "3.", "4.", "5."], "{printed}");
+    debugger.stop_all().await;
+}
+
 fn when(condition: &str) -> SetBreakpoint {
     SetBreakpoint { condition: Some(condition.to_owned()), ..SetBreakpoint::default() }
 }

@@ -51,7 +51,7 @@ impl Call<'_> {
             return self.remove_trigger(Trigger::Function { name }).await;
         }
         let given = arguments.file.as_deref().unwrap_or_default();
-        let path = programs::file_of_breakpoint(self.window, given).await?;
+        let path = programs::file_of_breakpoint(self.window, &self.caller, given).await?;
         let line = arguments.line.unwrap_or_default();
         let which = RemoveBreakpoint::Location { path: path.clone(), line, owner: self.caller.owner() };
         let removed = self.window.debugger.remove_breakpoint(which).await;

@@ -90,7 +90,7 @@ impl Call<'_> {
                 let mut text = self.speaker.stop(&stop);
                 if let Some(source) = &stop.source {
                     let path = source.path.as_ref();
-                    let note = programs::changed(self.window, path, Some(&stop.session)).await;
+                    let note = programs::changed(self.window, path, &stop.session).await;
                     text.extend(note.map(|note| format!("\n{note}.")));
                 }
                 (stop.session.clone(), text, "stopped", stop.output, more)
