@@ -60,11 +60,14 @@ fn modified(path: &Path) -> Option<SystemTime> {
 
 /// Whether it is a compiled program, and older.
 fn was_built_before(program: &Path, time: SystemTime) -> bool {
+    is_compiled(program) && modified(program).is_some_and(|built| built < time)
+}
+
+fn is_compiled(program: &Path) -> bool {
     const SIGNS: [&[u8]; 3] = [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ"];
     let mut begin = [0; 4];
     let read = std::fs::File::open(program).and_then(|mut file| file.read_exact(&mut begin));
-    let is_compiled = read.is_ok() && SIGNS.iter().any(|sign| begin.starts_with(sign));
-    is_compiled && modified(program).is_some_and(|built| built < time)
+    read.is_ok() && SIGNS.iter().any(|sign| begin.starts_with(sign))
 }
 
 /// Breakpoints with a word about files that changed.
@@ -294,5 +297,13 @@ pub(super) async fn program(window: &Window, given: &str, cwd: Option<&Path>) ->
         }
         Given::Absolute(_) => {}
     }
-    outside::file(window, given).await
+    let found = outside::file(window, given).await?;
+    // A file is found without its extension too, but `words.bak` is not the program `words`.
+    let is_whole = Path::new(given).extension().is_some() || found.extension().is_none();
+    if !is_whole && is_compiled(&found) && window.workspace().resolve_exactly(given).await.is_err() {
+        let name = found.file_name().unwrap_or_default().to_string_lossy();
+        let fault = Fault::new(Kind::FileNotFound, format!("There is no file {given:?} in this window."));
+        return Err(fault.hint(format!("{name} is merely called alike: give its whole name if you mean it.")));
+    }
+    Ok(found)
 }

@@ -106,6 +106,21 @@ async fn a_slip_in_a_file_name_is_told_with_the_file() {
 }
 
 #[tokio::test]
+async fn a_program_that_is_merely_called_alike_is_not_started() {
+    let desk = Desk::open().await;
+    std::fs::copy("/bin/true", desk.path("words.bak")).unwrap();
+    let refused = desk.debug_refused("launch", json!({"program": "words"})).await;
+    let told = "There is no file \"words\" in this window.\nwords.bak is merely called alike: give its whole name if \
+                you mean it.";
+    assert_eq!(refused.text, told);
+    // A link leads to a program that may be called anything.
+    std::os::unix::fs::symlink(desk.path("words.bak"), desk.path("words")).unwrap();
+    let launched =
+        desk.debug("launch", json!({"program": "words", "adapter": "gdb", "stop_on_entry": false})).await;
+    assert!(launched.text.contains("exit code 0"), "{}", launched.text);
+}
+
+#[tokio::test]
 async fn bad_input_leaves_the_session_intact() {
     let desk = Desk::open().await;
     desk.debug("launch", json!({"program": "main.py"})).await;
