@@ -186,6 +186,12 @@ pub(crate) enum HitStyle {
     CodelldbsOwn,
     /// As operators; delve has them, and does not announce that.
     DelvesOwn,
+    /// As operators; gdb passes over a number of hits, and counts anew whenever a breakpoint of the file is set. They
+    /// become a part of the condition, a function that counts.
+    GdbsOwn,
+    /// As operators; the adapter for Java has neither them nor log messages. All of a breakpoint becomes one condition,
+    /// which Baton's part of the adapter reads.
+    JavasOwn,
     /// A number: it stops at that hit and all later ones.
     AtLeast,
     /// A number: so many hits are passed over.

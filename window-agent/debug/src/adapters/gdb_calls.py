@@ -9,6 +9,8 @@ place switches the breakpoint off, which is called verified all the same.
 
 A log point is asked before its condition is, and before its hits are counted: it logs every one.
 
+Hits can be passed over, and are then counted anew whenever a breakpoint is set. Here a condition counts them.
+
 A step into a function ends in what makes its arguments, a text or an iterator: the library's headers are passed over.
 """
 
@@ -20,6 +22,39 @@ import gdb
 
 # What assigns, or counts.
 CHANGE = r"\+\+|--|[^=!<>]=[^=]"
+# A condition on the number of hits, and the breakpoint's own before it.
+COUNTED = re.compile(r"(?:\((?P<own>.*)\) && )?\$_baton_hit\((\d+), (\d), (\d+)\)", re.DOTALL)
+
+
+class Hits(gdb.Function):
+    """Whether this hit of a breakpoint is one to stop at: `$_baton_hit(ID, OPERATOR, NUMBER)`."""
+
+    OPERATORS = (int.__eq__, int.__gt__, int.__ge__, int.__lt__, int.__le__, lambda n, limit: n % limit == 0)
+
+    def __init__(self):
+        super().__init__("_baton_hit")
+        self.counts = {}
+
+    def invoke(self, *asked):
+        key = tuple(int(number) for number in asked)
+        met = self.is_next(*key)
+        self.counts[key] = self.counts.get(key, 0) + 1
+        return met
+
+    def is_next(self, *key):
+        _, operator, limit = key
+        return self.OPERATORS[operator](self.counts.get(key, 0) + 1, limit)
+
+
+hits = Hits()
+
+
+def parts(condition):
+    """Of a breakpoint's condition its own, and what counts its hits."""
+    counted = COUNTED.fullmatch(condition or "")
+    if counted is None:
+        return condition, None
+    return counted["own"], tuple(int(number) for number in counted.groups()[1:])
 
 
 class Calls:
@@ -141,31 +176,34 @@ class Calls:
 
     def is_met(self, point):
         # gdb asks it once more, and what it changes must not be changed twice.
-        if not point.condition or re.search(CHANGE, point.condition):
+        own, counted = parts(point.condition)
+        if own and re.search(CHANGE, own):
             return True
         try:
-            return bool(gdb.parse_and_eval(point.condition))
+            is_met = not own or bool(gdb.parse_and_eval(own))
         except gdb.error as error:
             if point.number not in self.told:
                 self.told.add(point.number)
-                self.tell(point, error)
+                self.tell(own, error)
             return False
+        return is_met and (counted is None or hits.is_next(*counted))
 
-    def tell(self, breakpoint, error):
-        told = "The condition `%s` cannot be evaluated: %s\n" % (breakpoint.condition, error)
+    def tell(self, condition, error):
+        told = "The condition `%s` cannot be evaluated: %s\n" % (condition, error)
         self.events.send_event("output", {"category": "console", "output": told})
 
     def tell_failure(self, breakpoint):
         """Without calling or changing anything once more."""
-        if not breakpoint.condition:
+        own, _ = parts(breakpoint.condition)
+        if not own:
             return
         try:
             with gdb.with_parameter("may-write-memory", False), gdb.with_parameter("may-write-registers", False):
                 with gdb.with_parameter("may-call-functions", False):
-                    gdb.parse_and_eval(breakpoint.condition)
+                    gdb.parse_and_eval(own)
         except gdb.error as error:
             if not re.search("may-call-functions|is not allowed", str(error)):
-                self.tell(breakpoint, error)
+                self.tell(own, error)
 
     def on_call(self, event):
         if isinstance(event, gdb.InferiorCallPreEvent):

@@ -21,6 +21,7 @@ pub const SOURCES: [(&str, &str); 8] = [
     ("Lines.java", include_str!("java/Lines.java")),
     ("Imports.java", include_str!("java/Imports.java")),
     ("Calls.java", include_str!("java/Calls.java")),
+    ("Wish.java", include_str!("java/Wish.java")),
 ];
 
 /// Where build tools put classes, below the project.

@@ -30,13 +30,24 @@ impl Wishes<'_> {
         style: HitStyle,
     ) -> Result<Told, String> {
         let condition = able(self.condition, can("supportsConditionalBreakpoints"), "conditions")?;
-        let log_message = able(self.log_message, can("supportsLogPoints"), "log messages")?;
-        let has_hits = style == HitStyle::DelvesOwn || can("supportsHitConditionalBreakpoints");
+        let has_logs = style == HitStyle::JavasOwn || can("supportsLogPoints");
+        let log_message = able(self.log_message, has_logs, "log messages")?;
+        let is_untold = matches!(style, HitStyle::DelvesOwn | HitStyle::JavasOwn);
+        let has_hits = is_untold || can("supportsHitConditionalBreakpoints");
         let hit = told_hits(self.hit_condition, has_hits, style)?;
         let parsed = self.hit_condition.as_deref().and_then(HitCondition::parse);
         match (style, &condition, parsed) {
             (HitStyle::PythonsOwn, Some(own), Some(hit)) => {
                 Ok(Told { condition: Some(hit.in_python(own, id)), hit_condition: None, log_message })
+            }
+            (HitStyle::GdbsOwn, own, Some(hit)) => {
+                let condition = Some(hit.in_gdb(own.as_deref(), id));
+                Ok(Told { condition, hit_condition: None, log_message })
+            }
+            (HitStyle::JavasOwn, own, hit) => {
+                let own = own.as_deref().unwrap_or_default();
+                let condition = for_java(own, hit.map(|hit| hit.in_java(id)), log_message.as_deref());
+                Ok(Told { condition: Some(condition).filter(|all| !all.is_empty()), ..Told::default() })
             }
             // It would take the first of them, and forget the others.
             (HitStyle::JavaScriptsOwn, own, hit)
@@ -60,6 +71,12 @@ impl Wishes<'_> {
             _ => Ok(Told { condition, hit_condition: hit, log_message }),
         }
     }
+}
+
+/// All of a breakpoint in one condition that `Wish.java` reads.
+fn for_java(condition: &str, hits: Option<String>, log_message: Option<&str>) -> String {
+    let log = log_message.map(|message| format!("\u{1}log {}\n", message.replace('\n', "\u{2}")));
+    [hits, log, Some(condition.to_owned())].into_iter().flatten().collect()
 }
 
 /// A log message that codelldb reads as it is meant.
@@ -149,6 +166,7 @@ pub(crate) struct HitCondition {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 enum HitOperator {
     Equal,
     Above,
@@ -157,6 +175,9 @@ enum HitOperator {
     AtMost,
     EveryNth,
 }
+
+/// Of the operators, in their order.
+const SIGNS: [&str; 6] = ["==", ">", ">=", "<", "<=", "%"];
 
 impl HitCondition {
     /// Parses `> 5`, `== 3`, `= 3`, `3`, `% 2`, `% 2 == 0`; `None` for anything else.
@@ -200,7 +221,9 @@ impl HitCondition {
                 | HitStyle::PythonsOwn
                 | HitStyle::JavaScriptsOwn
                 | HitStyle::CodelldbsOwn
-                | HitStyle::DelvesOwn,
+                | HitStyle::DelvesOwn
+                | HitStyle::GdbsOwn
+                | HitStyle::JavasOwn,
                 _,
             ) => Ok(self.to_adapter()),
             (HitStyle::AtLeast, HitOperator::AtLeast) => Ok(self.count.to_string()),
@@ -235,17 +258,20 @@ impl HitCondition {
         format!("((all, key) => all[key] = (all[key] || 0) + 1)(globalThis, {key}) {}", self.comparison())
     }
 
+    /// By the function of `gdb_calls.py`, which is told the operator by its place in [`SIGNS`].
+    fn in_gdb(self, condition: Option<&str>, id: i64) -> String {
+        let own = condition.map(|own| format!("({own}) && ")).unwrap_or_default();
+        format!("{own}$_baton_hit({id}, {}, {})", self.operator as u8, self.count)
+    }
+
+    /// A line for `Wish.java`.
+    fn in_java(self, id: i64) -> String {
+        format!("\u{1}hits {id} {} {}\n", SIGNS[self.operator as usize], self.count)
+    }
+
     /// With an operator.
     pub(crate) fn to_adapter(self) -> String {
-        let sign = match self.operator {
-            HitOperator::Equal => "==",
-            HitOperator::Above => ">",
-            HitOperator::AtLeast => ">=",
-            HitOperator::Below => "<",
-            HitOperator::AtMost => "<=",
-            HitOperator::EveryNth => "%",
-        };
-        format!("{sign}{}", self.count)
+        format!("{}{}", SIGNS[self.operator as usize], self.count)
     }
 }
 
@@ -277,6 +303,22 @@ mod tests {
         for text in ["", "x > 5", "> x", "% 2 == 1", "% 0", "< 0", "5 5", "> -1", "99999999999", "!= 3"] {
             assert_eq!(normal(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn gdb_counts_by_a_function() {
+        let in_gdb = |hits: &str, own| HitCondition::parse(hits).unwrap().in_gdb(own, 7);
+        assert_eq!(in_gdb("3", None), "$_baton_hit(7, 0, 3)");
+        assert_eq!(in_gdb("% 2", Some("a || b")), "(a || b) && $_baton_hit(7, 5, 2)");
+    }
+
+    #[test]
+    fn java_gets_all_of_a_breakpoint_in_one_condition() {
+        let hits = |text: &str| HitCondition::parse(text).map(|hit| hit.in_java(7));
+        assert_eq!(for_java("a > b", None, None), "a > b", "one alone is as it was");
+        let all = for_java("a > b", hits(">= 2"), Some("a is {a}\nb is {b}"));
+        assert_eq!(all, "\u{1}hits 7 >= 2\n\u{1}log a is {a}\u{2}b is {b}\na > b");
+        assert_eq!(for_java("", hits("3"), None), "\u{1}hits 7 == 3\n");
     }
 
     #[test]

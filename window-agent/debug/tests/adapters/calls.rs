@@ -310,9 +310,9 @@ async fn conditions_are_meant_in_c(adapter: &str) {
     assert_eq!(logged(adapter, log).await, "8\n9\n");
 }
 
-/// How often a line was passed when a hit condition stopped there first; delve does not announce that it has them.
-async fn turns_before(condition: Option<&str>, hits: &str) -> String {
-    let program = Program::of("delve");
+/// How often a line was passed when a hit condition stopped there first.
+async fn turns_before(adapter: &str, condition: Option<&str>, hits: &str) -> String {
+    let program = Program::of(adapter);
     let debugger = debugger(&program);
     let wish = SetBreakpoint {
         condition: condition.map(str::to_owned),
@@ -320,7 +320,7 @@ async fn turns_before(condition: Option<&str>, hits: &str) -> String {
         ..at(&program.source, program.line)
     };
     debugger.set_breakpoint(wish).await.unwrap();
-    let start = debugger.configure(&program.start("delve", "loop", false)).await.unwrap();
+    let start = debugger.configure(&program.start(adapter, "loop", false)).await.unwrap();
     let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
     let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
     let turns = told(&debugger, &stop, "turns").await.0;
@@ -328,8 +328,7 @@ async fn turns_before(condition: Option<&str>, hits: &str) -> String {
     turns
 }
 
-#[tokio::test]
-async fn hit_conditions_count_under_delve() {
+async fn hit_conditions_count(adapter: &str) {
     for (condition, hits, expected) in [
         (None, "3", "2"),
         (None, "== 5", "4"),
@@ -338,32 +337,115 @@ async fn hit_conditions_count_under_delve() {
         (None, "<= 2", "0"),
         (Some("turns > 10"), ">= 3", "13"),
     ] {
-        assert_eq!((hits, turns_before(condition, hits).await.as_str()), (hits, expected));
+        assert_eq!((hits, turns_before(adapter, condition, hits).await.as_str()), (hits, expected));
     }
 }
 
+/// It does not announce that it has them.
+#[tokio::test]
+async fn hit_conditions_count_under_delve() {
+    hit_conditions_count("delve").await;
+}
+
+/// It has a number to pass over, and no more.
+#[tokio::test]
+async fn hit_conditions_count_under_gdb() {
+    hit_conditions_count("gdb").await;
+}
+
+/// Nor does its adapter have log points; both are Baton's.
+#[tokio::test]
+async fn hit_conditions_count_under_java() {
+    hit_conditions_count("java").await;
+}
+
 /// What a log point says that counts its hits, until the program stops behind it.
+async fn log_points_count_their_hits(adapter: &str) {
+    for (condition, hits, expected) in [
+        (Some("turns < 6"), ">= 3", "2 3 4 5"),
+        (None, "% 3", "2 5 8"),
+        (None, "4", "3"),
+        (None, "< 3", "0 1"),
+    ] {
+        let program = Program::of(adapter);
+        let debugger = debugger(&program);
+        let log = SetBreakpoint {
+            log_message: Some("turn {turns}.".to_owned()),
+            hit_condition: Some(hits.to_owned()),
+            condition: condition.map(str::to_owned),
+            ..at(&program.source, program.line)
+        };
+        debugger.set_breakpoint(log).await.unwrap();
+        let behind = SetBreakpoint {
+            condition: Some("turns == 9".to_owned()),
+            ..at(&program.source, program.line + 1)
+        };
+        debugger.set_breakpoint(behind).await.unwrap();
+        let start = debugger.configure(&program.start(adapter, "loop", false)).await.unwrap();
+        let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+        let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
+        assert_eq!(told(&debugger, &stop, "turns").await.0, "9");
+        let printed = printed(&debugger, &stop.session).await;
+        let said = |line: &str| Some(line.split_once("turn ")?.1.trim_end_matches('.').to_owned());
+        let said: Vec<String> = printed.lines().filter_map(said).collect();
+        assert_eq!((hits, said.join(" ").as_str()), (hits, expected), "{printed}");
+        debugger.stop_all().await;
+    }
+}
+
 #[tokio::test]
 async fn log_points_count_their_hits_under_delve() {
-    let program = Program::of("delve");
+    log_points_count_their_hits("delve").await;
+}
+
+#[tokio::test]
+async fn log_points_count_their_hits_under_gdb() {
+    log_points_count_their_hits("gdb").await;
+}
+
+#[tokio::test]
+async fn log_points_count_their_hits_under_java() {
+    log_points_count_their_hits("java").await;
+}
+
+/// gdb begins anew whenever a breakpoint of the file is set.
+#[tokio::test]
+async fn hits_are_counted_on_when_another_breakpoint_is_set_under_gdb() {
+    let program = Program::of("gdb");
     let debugger = debugger(&program);
-    let log = SetBreakpoint {
-        log_message: Some("turn {turns}.".to_owned()),
-        hit_condition: Some(">= 3".to_owned()),
-        path: program.source.clone(),
-        line: program.line,
-        ..when("turns < 6")
-    };
-    debugger.set_breakpoint(log).await.unwrap();
-    let behind = SetBreakpoint { path: program.source.clone(), line: program.line + 1, ..when("turns == 9") };
+    let counted =
+        SetBreakpoint { hit_condition: Some(">= 4".to_owned()), ..at(&program.source, program.line) };
+    debugger.set_breakpoint(counted).await.unwrap();
+    let behind = SetBreakpoint { path: program.source.clone(), line: program.line + 1, ..when("turns == 2") };
     debugger.set_breakpoint(behind).await.unwrap();
-    let start = debugger.configure(&program.start("delve", "loop", false)).await.unwrap();
+    let start = debugger.configure(&program.start("gdb", "loop", false)).await.unwrap();
     let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
     let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
-    assert_eq!(told(&debugger, &stop, "turns").await.0, "9");
-    let printed = printed(&debugger, &stop.session).await;
-    let said: Vec<&str> = printed.lines().filter_map(|line| Some(line.split_once("turn ")?.1)).collect();
-    assert_eq!(said, ["2.", "3.", "4.", "5."], "{printed}");
+    debugger.set_breakpoint(at(&program.source, program.line + 3)).await.unwrap();
+    let resumed = debugger
+        .resume(Some(&stop.session), stop.thread_id, Resume::Continue, wait_for(PATIENCE))
+        .await
+        .unwrap();
+    let Waited::Stopped(stop) = resumed else { panic!("{resumed:?}") };
+    assert_eq!(told(&debugger, &stop, "turns").await.0, "3");
+    debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn hits_of_rust_count_under_gdb() {
+    let program = Program::built("program.rs", RUST, "sum += i; // here");
+    let debugger = debugger(&program);
+    let wish = SetBreakpoint {
+        path: program.source.clone(),
+        line: program.line,
+        hit_condition: Some("2".to_owned()),
+        ..when("i > 2 && self.n > 0")
+    };
+    debugger.set_breakpoint(wish).await.unwrap();
+    let start = debugger.configure(&program.start("gdb", "", false)).await.unwrap();
+    let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+    let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
+    assert_eq!(told(&debugger, &stop, "i").await.0, "4");
     debugger.stop_all().await;
 }
 

@@ -79,7 +79,8 @@ impl Speaker {
             let shown: Vec<String> = scope.variables.iter().take(MAX_STOP_VARIABLES).map(inline).collect();
             let n_more = scope.omitted + scope.variables.len().saturating_sub(MAX_STOP_VARIABLES);
             let more = if n_more > 0 { format!(", and {n_more} more") } else { String::new() };
-            text.push_str(&format!(", {}: {}{more}", scope.scope_name, shown.join(", ")));
+            let shown = if shown.is_empty() { "none".to_owned() } else { shown.join(", ") };
+            text.push_str(&format!(", {}: {shown}{more}", scope.scope_name));
         }
         text
     }
@@ -395,7 +396,7 @@ mod tests {
         with_own.top_frame_variables = scope("Theirs");
         with_own.own = Some(OwnFrame { frame_id: 3, variables: scope("Ours") });
         let told = speaker().stop(&with_own);
-        assert!(told.ends_with("\nCalled from frame 3 m.rs:11 in main, Ours: "), "{told}");
+        assert!(told.ends_with("\nCalled from frame 3 m.rs:11 in main, Ours: none"), "{told}");
     }
 
     #[test]
