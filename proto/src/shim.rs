@@ -126,6 +126,8 @@ contract! {
         RequestInEditor = "debug/request": EditorRequest => EditorResponse;
         /// Ends a session.
         StopInEditor = "debug/stop": EditorSessionRef => Nothing;
+        /// Gives up a start that has led to no session yet: what still begins of it is ended.
+        GiveUpInEditor = "debug/giveUp": EditorStartRef => Nothing;
         /// Adds a breakpoint to the editor's.
         AddEditorBreakpoint = "debug/addBreakpoint": EditorBreakpoint => EditorBreakpoint;
         /// Removes breakpoints of the editor.
@@ -417,6 +419,13 @@ pub struct EditorStart {
 pub struct EditorStarted {
     /// Why nothing runs; null when it does.
     pub failure: Option<Problem>,
+}
+
+/// A start, by its mark.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EditorStartRef {
+    /// [`EditorStart::start`].
+    pub start: String,
 }
 
 /// A session of the editor, by its id.

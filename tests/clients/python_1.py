@@ -79,8 +79,15 @@ async def main():
     if "MCP_COMMAND" in os.environ:
         program, *arguments = json.loads(os.environ["MCP_COMMAND"])
         parameters = StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
-        async with stdio_client(parameters) as streams:
-            await drive(streams)
+        is_driven = False
+        try:
+            async with stdio_client(parameters) as streams:
+                await drive(streams)
+                is_driven = True
+        except Exception as error:
+            # The library fails at a message that comes while it closes.
+            if not is_driven or "BrokenResourceError" not in repr(error):
+                raise
         return
     headers = {"Authorization": f"Bearer {os.environ['MCP_TOKEN']}"}
     timeout = httpx.Timeout(60, read=300)

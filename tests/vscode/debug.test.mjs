@@ -210,6 +210,24 @@ test('what cannot be started is said: a type that nothing debugs, a task that fa
     assert.equal(nobody.code, 'unknown_configuration', JSON.stringify(nobody));
 });
 
+test('a start that is ended before VS Code has come to a session runs nothing', async () => {
+    for (const name of ['found', 'ended', 'go']) {
+        fs.rmSync(path.join(folder, name), { force: true });
+    }
+    const waiting = await client.call('start_debugging', { configuration_name: 'given up', timeout: 1 });
+    assert.equal(waiting.status, 'timeout', JSON.stringify(waiting));
+    const ended = await client.call('stop_debugging', {});
+    assert.equal(ended.status, 'success', JSON.stringify(ended));
+    // VS Code goes on with it now.
+    fs.writeFileSync(path.join(folder, 'found'), '');
+    await until('what began has ended', () => fs.existsSync(path.join(folder, 'ended')));
+    await idle();
+    assert.equal(await dialogs(), 0);
+    for (const name of ['found', 'ended']) {
+        fs.rmSync(path.join(folder, name), { force: true });
+    }
+});
+
 test('a compound: both parts run, and each stop names its session', async () => {
     await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9, condition: 'item == "cheese"' });
     await client.call('set_breakpoint', { file_path: 'orders.js', line_number: 6, condition: 'item === "cheese"' });

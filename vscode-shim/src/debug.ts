@@ -24,6 +24,7 @@ import {
     EditorSessionMessage,
     type EditorStart,
     type EditorStarted,
+    GiveUpInEditor,
     RemoveEditorBreakpoints,
     type EditorExceptions,
     RequestInEditor,
@@ -103,6 +104,8 @@ export class EditorDebugger implements vscode.Disposable {
     private readonly runs = new Map<string, { begun: number; ended: number }>();
     /** Starts whose sessions all end when somebody ends one of them (`stopAll`). */
     private readonly together = new Set<string>();
+    /** Starts that are under way, and whether their client has given them up. */
+    private readonly starting = new Map<string, boolean>();
     /** Ends of parts of compounds that are starting, by their starts. */
     private readonly held = new Map<string, (() => void)[]>();
     /** What a client chose. */
@@ -137,6 +140,14 @@ export class EditorDebugger implements vscode.Disposable {
                 this.release(this.startOf(known.session));
                 await vscode.debug.stopDebugging(known.session);
             }
+            return {};
+        });
+        connection.onRequest(GiveUpInEditor, async ({ start }) => {
+            if (this.starting.has(start)) {
+                this.starting.set(start, true);
+            }
+            this.release(start);
+            await Promise.all(this.begunBy(start).map((known) => vscode.debug.stopDebugging(known.session)));
             return {};
         });
         connection.onRequest(AddEditorBreakpoint, (wish) => {
@@ -184,12 +195,14 @@ export class EditorDebugger implements vscode.Disposable {
         if (found.parts.length > 1) {
             this.hold(wish.start);
         }
+        this.starting.set(wish.start, false);
         try {
             const isStarted = await this.startAll(found, wish);
             return isStarted ? { failure: null } : failure('start_failed', 'VS Code did not start it; its own message in the window says why.');
         } catch (error) {
             return failure('start_failed', reason(error));
         } finally {
+            this.starting.delete(wish.start);
             this.release(wish.start);
         }
     }
@@ -218,7 +231,7 @@ export class EditorDebugger implements vscode.Disposable {
                 throw new Error('VS Code itself has to run two tasks before it, and takes one: start the parts by their names.');
             }
             const configuration = { ...part.configuration, [START_FIELD]: wish.start, preLaunchTask };
-            const start = () => vscode.debug.startDebugging(part.folder, configuration, options);
+            const start = async () => !this.isGivenUp(wish.start) && (await vscode.debug.startDebugging(part.folder, configuration, options));
             starts.push(() => unlessTaskFails(preLaunchTask, part.folder, start));
         }
         if (compound?.stopAll === true) {
@@ -266,7 +279,26 @@ export class EditorDebugger implements vscode.Disposable {
         }
     }
 
+    private isGivenUp(start: string | null): boolean {
+        return start !== null && this.starting.get(start) === true;
+    }
+
+    /** Ends what nobody waits for any more. Before its adapter answers, VS Code takes no end of it. */
+    private turnAway(session: vscode.DebugSession): vscode.DebugAdapterTracker {
+        return {
+            onDidSendMessage: (message: DapMessage) => {
+                withoutDialog(message);
+                if (message.command === 'initialize') {
+                    void vscode.debug.stopDebugging(session);
+                }
+            },
+        };
+    }
+
     private track(session: vscode.DebugSession): vscode.DebugAdapterTracker {
+        if (this.isGivenUp(this.startOf(session))) {
+            return this.turnAway(session);
+        }
         const parent = session.parentSession && this.sessions.get(session.parentSession.id);
         const isClients = this.startOf(session) !== null || parent?.focus.isClients === true;
         const passing = new Passing();

@@ -296,6 +296,12 @@ export interface EditorStart {
     start: string;
 }
 
+/** A start, by its mark. */
+export interface EditorStartRef {
+    /** `EditorStart::start`. */
+    start: string;
+}
+
 /** How the start went. */
 export interface EditorStarted {
     /** Why nothing runs; null when it does. */
@@ -535,6 +541,7 @@ export const AskHandover = new RequestType<HandoverQuestion, HandoverAnswer, voi
 export const StartInEditor = new RequestType<EditorStart, EditorStarted, void>('debug/start');
 export const RequestInEditor = new RequestType<EditorRequest, EditorResponse, void>('debug/request');
 export const StopInEditor = new RequestType<EditorSessionRef, Nothing, void>('debug/stop');
+export const GiveUpInEditor = new RequestType<EditorStartRef, Nothing, void>('debug/giveUp');
 export const AddEditorBreakpoint = new RequestType<EditorBreakpoint, EditorBreakpoint, void>('debug/addBreakpoint');
 export const RemoveEditorBreakpoints = new RequestType<EditorBreakpointIds, Nothing, void>('debug/removeBreakpoints');
 export const SetEditorExceptions = new RequestType<EditorExceptions, Nothing, void>('debug/setExceptions');

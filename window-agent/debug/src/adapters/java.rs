@@ -12,7 +12,7 @@ use crate::options::DebuggerOptions;
 /// Sources that are compiled with the adapter when it is installed, by their files: what keeps other users of the machine
 /// away from it; frames that outlive a call; values that can be read; expressions as Java has them, and
 /// the classes that they name; lines of classes in classes.
-pub const SOURCES: [(&str, &str); 8] = [
+pub const SOURCES: [(&str, &str); 9] = [
     ("Guarded.java", include_str!("java/Guarded.java")),
     ("Frame.java", include_str!("java/Frame.java")),
     ("Shown.java", include_str!("java/Shown.java")),

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use baton_proto::shim::{
-    EditorRequest, EditorSessionRef, Problem, RequestInEditor, StartInEditor, StopInEditor,
+    EditorRequest, EditorSessionRef, EditorStartRef, GiveUpInEditor, Problem, RequestInEditor, StartInEditor,
+    StopInEditor,
 };
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -201,14 +202,27 @@ impl Host {
         let ends_with_parent = matches!(self.target, Target::Begun { is_child: true, .. });
         let is_kept = self.target.is_users() && self.editor.has_let_go();
         let is_to_end = !self.is_terminated && !ends_with_parent && !is_kept;
-        if let Some(session) = self.session.clone().filter(|_| is_to_end) {
-            self.expected.push("disconnect".to_owned());
-            let shim = self.editor.shim().clone();
-            tokio::spawn(async move {
-                if let Err(error) = shim.ask::<StopInEditor>(EditorSessionRef { session }).await {
-                    tracing::debug!(%error, "the editor did not end a session");
-                }
-            });
+        let shim = self.editor.shim().clone();
+        match (self.session.clone(), &self.target) {
+            _ if !is_to_end => {}
+            (Some(session), _) => {
+                self.expected.push("disconnect".to_owned());
+                tokio::spawn(async move {
+                    if let Err(error) = shim.ask::<StopInEditor>(EditorSessionRef { session }).await {
+                        tracing::debug!(%error, "the editor did not end a session");
+                    }
+                });
+            }
+            // VS Code is still on its way: a task, or what completes the configuration.
+            (None, Target::Start(start)) if self.start_seq.is_some() => {
+                let start = start.start.clone();
+                tokio::spawn(async move {
+                    if let Err(error) = shim.ask::<GiveUpInEditor>(EditorStartRef { start }).await {
+                        tracing::debug!(%error, "the editor did not give up a start");
+                    }
+                });
+            }
+            _ => {}
         }
         self.respond(seq, Ok(Value::Null)).await;
     }
