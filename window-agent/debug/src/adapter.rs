@@ -189,6 +189,8 @@ pub(crate) enum HitStyle {
     /// As operators; gdb passes over a number of hits, and counts anew whenever a breakpoint of the file is set. They
     /// become a part of the condition, a function that counts.
     GdbsOwn,
+    /// As at least; what lldb cannot count itself becomes a part of the condition, which counts.
+    LldbsOwn,
     /// As operators; the adapter for Java has neither them nor log messages. All of a breakpoint becomes one condition,
     /// which Baton's part of the adapter reads.
     JavasOwn,

@@ -44,6 +44,10 @@ impl Wishes<'_> {
                 let condition = Some(hit.in_gdb(own.as_deref(), id));
                 Ok(Told { condition, hit_condition: None, log_message })
             }
+            (HitStyle::LldbsOwn, own, Some(parsed)) if hit.is_none() => {
+                let condition = Some(parsed.in_lldb(own.as_deref(), id));
+                Ok(Told { condition, hit_condition: None, log_message })
+            }
             (HitStyle::JavasOwn, own, hit) => {
                 let own = own.as_deref().unwrap_or_default();
                 let condition = for_java(own, hit.map(|hit| hit.in_java(id)), log_message.as_deref());
@@ -94,7 +98,11 @@ fn log_for_codelldb(message: &str) -> String {
 /// Text of an adapter about a breakpoint, with its own condition instead of the one that the adapter was given.
 pub(super) fn with_own_condition(text: &str, id: i64, own: &str, hit: Option<&str>) -> String {
     match hit.and_then(HitCondition::parse) {
-        Some(hit) => text.replace(&hit.in_python(own, id), own),
+        Some(hit) => {
+            let text = text.replace(&hit.in_python(own, id), own);
+            // What stands below a place in it stays below that.
+            text.replace(&hit.in_lldb(Some(own), id), &format!("({own})"))
+        }
         None => text.to_owned(),
     }
 }
@@ -155,7 +163,10 @@ fn able(wish: &Option<String>, can: bool, what: &str) -> Result<Option<String>, 
 fn told_hits(wish: &Option<String>, can: bool, hits: HitStyle) -> Result<Option<String>, String> {
     let Some(text) = able(wish, can, "hit conditions")? else { return Ok(None) };
     let hit = HitCondition::parse(&text).ok_or("not set: its hit condition is not valid")?;
-    Ok(Some(hit.for_adapter(hits)?))
+    match hits {
+        HitStyle::LldbsOwn => Ok(hit.for_adapter(HitStyle::AtLeast).ok()),
+        _ => Ok(Some(hit.for_adapter(hits)?)),
+    }
 }
 
 /// A condition on the number of hits.
@@ -223,7 +234,8 @@ impl HitCondition {
                 | HitStyle::CodelldbsOwn
                 | HitStyle::DelvesOwn
                 | HitStyle::GdbsOwn
-                | HitStyle::JavasOwn,
+                | HitStyle::JavasOwn
+                | HitStyle::LldbsOwn,
                 _,
             ) => Ok(self.to_adapter()),
             (HitStyle::AtLeast, HitOperator::AtLeast) => Ok(self.count.to_string()),
@@ -262,6 +274,13 @@ impl HitCondition {
     fn in_gdb(self, condition: Option<&str>, id: i64) -> String {
         let own = condition.map(|own| format!("({own}) && ")).unwrap_or_default();
         format!("{own}$_baton_hit({id}, {}, {})", self.operator as u8, self.count)
+    }
+
+    /// For lldb's compiler of C++, which keeps what it has compiled, and what that counts.
+    fn in_lldb(self, condition: Option<&str>, id: i64) -> String {
+        let own = condition.map(|own| format!("({own}) && ")).unwrap_or_default();
+        let (counter, comparison) = (format!("{HITS_KEY}{id}"), self.comparison());
+        format!("{own}[] {{ static unsigned {counter} = 0; return ++{counter} {comparison}; }}()")
     }
 
     /// A line for `Wish.java`.
@@ -310,6 +329,21 @@ mod tests {
         let in_gdb = |hits: &str, own| HitCondition::parse(hits).unwrap().in_gdb(own, 7);
         assert_eq!(in_gdb("3", None), "$_baton_hit(7, 0, 3)");
         assert_eq!(in_gdb("% 2", Some("a || b")), "(a || b) && $_baton_hit(7, 5, 2)");
+    }
+
+    #[test]
+    fn lldb_counts_in_what_it_compiles_where_it_cannot_itself() {
+        let text = |text: &str| Some(text.to_owned());
+        let told = |hits: &str| {
+            let wishes = Wishes { condition: &text("a"), hit_condition: &text(hits), log_message: &None };
+            wishes.for_adapter(7, |_| true, HitStyle::LldbsOwn).unwrap()
+        };
+        let itself = Told { condition: text("a"), hit_condition: text("3"), log_message: None };
+        assert_eq!((told(">= 3"), told("> 2")), (itself, Told { hit_condition: text("3"), ..told("> 2") }));
+        let counted = "(a) && [] { static unsigned _baton_hits_7 = 0; return ++_baton_hits_7 %3 == 0; }()";
+        assert_eq!(told("% 3"), Told { condition: text(counted), ..Told::default() });
+        let failed = format!("error evaluating condition: \"{counted}\"");
+        assert_eq!(with_own_condition(&failed, 7, "a", Some("% 3")), "error evaluating condition: \"(a)\"");
     }
 
     #[test]

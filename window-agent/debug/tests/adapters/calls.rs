@@ -353,6 +353,12 @@ async fn hit_conditions_count_under_gdb() {
     hit_conditions_count("gdb").await;
 }
 
+/// It has a number, from which on it stops, and no more.
+#[tokio::test]
+async fn hit_conditions_count_under_lldb_dap() {
+    hit_conditions_count("lldb-dap").await;
+}
+
 /// Nor does its adapter have log points; both are Baton's.
 #[tokio::test]
 async fn hit_conditions_count_under_java() {
@@ -404,21 +410,23 @@ async fn log_points_count_their_hits_under_gdb() {
 }
 
 #[tokio::test]
+async fn log_points_count_their_hits_under_lldb_dap() {
+    log_points_count_their_hits("lldb-dap").await;
+}
+
+#[tokio::test]
 async fn log_points_count_their_hits_under_java() {
     log_points_count_their_hits("java").await;
 }
 
-/// gdb begins anew whenever a breakpoint of the file is set.
-#[tokio::test]
-async fn hits_are_counted_on_when_another_breakpoint_is_set_under_gdb() {
-    let program = Program::of("gdb");
+async fn hits_are_counted_on_when_another_breakpoint_is_set(adapter: &str, hits: &str) {
+    let program = Program::of(adapter);
     let debugger = debugger(&program);
-    let counted =
-        SetBreakpoint { hit_condition: Some(">= 4".to_owned()), ..at(&program.source, program.line) };
+    let counted = SetBreakpoint { hit_condition: Some(hits.to_owned()), ..at(&program.source, program.line) };
     debugger.set_breakpoint(counted).await.unwrap();
     let behind = SetBreakpoint { path: program.source.clone(), line: program.line + 1, ..when("turns == 2") };
     debugger.set_breakpoint(behind).await.unwrap();
-    let start = debugger.configure(&program.start("gdb", "loop", false)).await.unwrap();
+    let start = debugger.configure(&program.start(adapter, "loop", false)).await.unwrap();
     let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
     let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
     debugger.set_breakpoint(at(&program.source, program.line + 3)).await.unwrap();
@@ -431,8 +439,18 @@ async fn hits_are_counted_on_when_another_breakpoint_is_set_under_gdb() {
     debugger.stop_all().await;
 }
 
+/// gdb itself begins anew whenever a breakpoint of the file is set.
 #[tokio::test]
-async fn hits_of_rust_count_under_gdb() {
+async fn hits_are_counted_on_when_another_breakpoint_is_set_under_gdb() {
+    hits_are_counted_on_when_another_breakpoint_is_set("gdb", ">= 4").await;
+}
+
+#[tokio::test]
+async fn hits_are_counted_on_when_another_breakpoint_is_set_under_lldb_dap() {
+    hits_are_counted_on_when_another_breakpoint_is_set("lldb-dap", "4").await;
+}
+
+async fn hits_of_rust_count(adapter: &str) {
     let program = Program::built("program.rs", RUST, "sum += i; // here");
     let debugger = debugger(&program);
     let wish = SetBreakpoint {
@@ -442,11 +460,21 @@ async fn hits_of_rust_count_under_gdb() {
         ..when("i > 2 && self.n > 0")
     };
     debugger.set_breakpoint(wish).await.unwrap();
-    let start = debugger.configure(&program.start("gdb", "", false)).await.unwrap();
+    let start = debugger.configure(&program.start(adapter, "", false)).await.unwrap();
     let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
     let Waited::Stopped(stop) = waited else { panic!("{waited:?}") };
     assert_eq!(told(&debugger, &stop, "i").await.0, "4");
     debugger.stop_all().await;
+}
+
+#[tokio::test]
+async fn hits_of_rust_count_under_gdb() {
+    hits_of_rust_count("gdb").await;
+}
+
+#[tokio::test]
+async fn hits_of_rust_count_under_lldb_dap() {
+    hits_of_rust_count("lldb-dap").await;
 }
 
 fn when(condition: &str) -> SetBreakpoint {
