@@ -457,7 +457,7 @@ async fn hits_of_rust_count(adapter: &str) {
         path: program.source.clone(),
         line: program.line,
         hit_condition: Some("2".to_owned()),
-        ..when("i > 2 && self.n > 0")
+        ..when("i > 2")
     };
     debugger.set_breakpoint(wish).await.unwrap();
     let start = debugger.configure(&program.start(adapter, "", false)).await.unwrap();
