@@ -11,7 +11,7 @@ use crate::options::DebuggerOptions;
 
 /// Sources that are compiled with the adapter when it is installed, by their files: what keeps other users of the machine
 /// away from it; frames that outlive a call; values that can be read; expressions as Java has them, and
-/// the classes that they name; lines of classes in classes.
+/// the classes that they name; lines of classes in classes; hits and log messages of breakpoints.
 pub const SOURCES: [(&str, &str); 9] = [
     ("Guarded.java", include_str!("java/Guarded.java")),
     ("Frame.java", include_str!("java/Frame.java")),

@@ -76,8 +76,8 @@ atexit.register(delve.kill)
 points = {}
 for point in plan["points"]:
     wish = {"file": plan["source"], "line": point["line"], "Cond": point["condition"] or ""}
-    if (point["at_least"] or 1) > 1:
-        wish["HitCond"] = ">= %d" % point["at_least"]
+    if point["hits"]:
+        wish["HitCond"] = "%(operator)s %(count)d" % point["hits"]
     try:
         made = ask("CreateBreakpoint", Breakpoint=wish)
     except RuntimeError as error:

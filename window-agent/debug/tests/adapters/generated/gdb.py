@@ -1,27 +1,46 @@
 """Plays a plan in gdb itself: `BATON_PLAN=PLAN gdb -batch -nx -x gdb.py PROGRAM`.
 
-A plan is JSON: source, points ([{line, condition, at_least, logs}]), moves, asked (one for each stop), names (of variables),
-output (a file for what the program prints), told (a file for what came of it): stops ([{stack, hit, locals, value}])
-and exit.
+A plan is JSON: source, points ([{line, condition, hits: {operator, count}, logs}]), moves, asked (one for each stop),
+names (of variables), output (a file for what the program prints), told (a file for what came of it):
+stops ([{stack, hit, locals, value}]) and exit.
 """
+import collections
 import json
+import operator
 import os
 
 import gdb
 
 MOVES = {"continue": "continue", "over": "next", "into": "step", "out": "finish"}
+OPERATORS = {
+    "==": operator.eq,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "%": lambda n, count: n % count == 0,
+}
 
 with open(os.environ["BATON_PLAN"], encoding="utf-8") as file:
     plan = json.load(file)
 points, stops = {}, []
 hit, code, is_over = [], None, False
 logs, logged = set(), []
+# By line. gdb itself can pass over the first hits alone.
+counted, n_hits, passed = {}, collections.Counter(), False
+
+
+def counts(n, operator, count):
+    return OPERATORS[operator](n, count)
 
 
 def on_stop(event):
-    global hit
+    global hit, passed
     numbers = [point.number for point in getattr(event, "breakpoints", [])]
-    hit = [points[number] for number in numbers if number in points]
+    own = [points[number] for number in numbers if number in points]
+    n_hits.update(own)
+    hit = [line for line in own if line not in counted or counts(n_hits[line], **counted[line])]
+    passed = bool(own) and not hit
     for line in logs.intersection(hit):
         logged.append("say log %d %s\n" % (line, gdb.parse_and_eval("a")))
 
@@ -60,8 +79,8 @@ def look(asked):
 
 def go(move):
     gdb.execute(move)
-    # What only logs does not stop; it stands where nothing steps.
-    while not is_over and hit and logs.issuperset(hit):
+    # What only logs, or does not count, does not stop; it stands where nothing steps.
+    while not is_over and (passed or hit and logs.issuperset(hit)):
         hit.clear()
         gdb.execute("continue")
 
@@ -79,7 +98,8 @@ for point in plan["points"]:
     breakpoint = gdb.Breakpoint(source=plan["source"], line=point["line"])
     if point["condition"]:
         breakpoint.condition = point["condition"]
-    breakpoint.ignore_count = max((point["at_least"] or 1) - 1, 0)
+    if point["hits"]:
+        counted[point["line"]] = point["hits"]
     points[breakpoint.number] = point["line"]
     if point["logs"]:
         logs.add(point["line"])

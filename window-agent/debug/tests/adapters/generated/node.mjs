@@ -3,6 +3,14 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 
 const MOVES = { continue: 'resume', over: 'stepOver', into: 'stepInto', out: 'stepOut' };
+const OPERATORS = {
+    '==': (n, count) => n === count,
+    '>': (n, count) => n > count,
+    '>=': (n, count) => n >= count,
+    '<': (n, count) => n < count,
+    '<=': (n, count) => n <= count,
+    '%': (n, count) => n % count === 0,
+};
 
 const plan = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));
 const child = spawn(process.execPath, ['--inspect-brk=127.0.0.1:0', plan.source], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -81,7 +89,7 @@ async function look(pause, asked) {
 async function counts(pause) {
     const hit = (pause.hitBreakpoints ?? []).map((id) => points.get(id)).filter(Boolean);
     for (const point of hit) point.count += 1;
-    const counted = hit.filter((point) => point.count >= (point.at_least ?? 1));
+    const counted = hit.filter(({ hits, count }) => !hits || OPERATORS[hits.operator](count, hits.count));
     for (const { line } of counted.filter((point) => point.logs)) {
         await evaluate(pause.callFrames[0], `console.log('say log ${line} ' + a)`);
     }

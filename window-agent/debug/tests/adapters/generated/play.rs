@@ -17,7 +17,7 @@ use crate::scenario::options;
 
 use super::choices::Choices;
 use super::program::{self, Tongue, Written};
-use super::truth::{Driver, Plan, Point, Seen, Told, plain, said};
+use super::truth::{Driver, Hits, Plan, Point, Seen, Told, plain, said};
 
 /// Longest wait for an answer; a build is part of some.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,6 +33,8 @@ const CONDITIONS: [&str; 7] =
 /// The first of them every debugger writes alike.
 const EXPRESSIONS: [&str; 4] = ["a * 2 - c", "a + b", "a > 3", "nobody"];
 const PLAIN_EXPRESSIONS: usize = 2;
+/// Of hit conditions; the first is the simplest.
+const OPERATORS: [&str; 6] = [">=", "==", "%", "<=", ">", "<"];
 
 /// An adapter, and what it is compared with.
 pub(crate) struct Pair {
@@ -71,9 +73,12 @@ impl Pair {
         for _ in 0..=choices.pick(4) {
             let line = lines[choices.pick(lines.len())];
             let condition = [None, None, Some(CONDITIONS[choices.pick(CONDITIONS.len())])][choices.pick(3)];
-            let at_least = is_counted.then(|| u32::try_from(choices.pick(4)).unwrap_or_default() + 1);
+            let hits = is_counted.then(|| {
+                let count = u32::try_from(choices.pick(4)).unwrap_or_default() + 1;
+                Hits { operator: choices.one_of(&OPERATORS), count }
+            });
             let logs = is_counted && self.logs && choices.pick(3) == 2;
-            points.insert(line, Point { line, condition, at_least, logs });
+            points.insert(line, Point { line, condition, hits, logs });
         }
         // What a step passes is counted as each debugger likes.
         let steps = self.is_same_debugger && !is_counted;
@@ -130,7 +135,7 @@ async fn compare(pair: &Pair, plan: &Plan, program: &Path) -> Result<usize> {
     if let (Some(code), Some(told)) = (truth.exit, completed.exit_code) {
         ensure!(code == told, "it exited with {code}, and {told} is told");
     }
-    if plan.points.iter().all(|point| point.at_least.is_none()) {
+    if plan.points.iter().all(|point| point.hits.is_none()) {
         compare_never_hit(pair, plan, &truth, &completed)?;
     }
     Ok(truth.stops.len())
@@ -180,7 +185,10 @@ async fn play(
             line: point.line,
             condition: point.condition.map(str::to_owned),
             // Without a count it is looked at alone.
-            hit_condition: point.at_least.filter(|n| *n > 1).map(|n| format!(">= {n}")),
+            hit_condition: point
+                .hits
+                .filter(|hits| hits.operator != OPERATORS[0] || hits.count > 1)
+                .map(|hits| format!("{} {}", hits.operator, hits.count)),
             log_message: point.logs.then(|| format!("say log {} {{a}}", point.line)),
             ..SetBreakpoint::default()
         };

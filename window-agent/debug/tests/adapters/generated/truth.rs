@@ -42,10 +42,16 @@ pub(crate) struct Plan {
 pub(crate) struct Point {
     pub(crate) line: u32,
     pub(crate) condition: Option<&'static str>,
-    /// The first of the hits that stops.
-    pub(crate) at_least: Option<u32>,
+    pub(crate) hits: Option<Hits>,
     /// Says its line and `a` instead of stopping.
     pub(crate) logs: bool,
+}
+
+/// Which hits of a breakpoint count.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Hits {
+    pub(crate) operator: &'static str,
+    pub(crate) count: u32,
 }
 
 /// A stop: frames of the program's own file, and what its newest frame holds when it is one of them.
