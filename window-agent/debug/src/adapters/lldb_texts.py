@@ -255,6 +255,16 @@ def mend():
     remember_places(own.StdMapLikeSynthProvider, first_of_tree, next_in_tree)
 
 
+def make_counters(debugger):
+    """What hits of breakpoints are counted in: each of 256 and its number. A stopped program is needed to make it."""
+    frame = debugger.GetSelectedTarget().GetProcess().GetSelectedThread().GetSelectedFrame()
+    options = lldb.SBExpressionOptions()
+    options.SetLanguage(lldb.eLanguageTypeC_plus_plus)
+    options.SetTimeoutInMicroSeconds(1_000_000)
+    options.SetTryAllThreads(False)
+    frame.EvaluateExpression("long long $_baton_hits[512] = {}", options)
+
+
 def add(debugger):
     try:
         mend()

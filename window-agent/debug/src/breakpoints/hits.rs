@@ -276,11 +276,16 @@ impl HitCondition {
         format!("{own}$_baton_hit({id}, {}, {})", self.operator as u8, self.count)
     }
 
-    /// For lldb's compiler of C++, which keeps what it has compiled, and what that counts.
+    /// For lldb's compiler of C++. All places of a breakpoint count together, in what `lldb_texts.py` makes for it:
+    /// pairs of a breakpoint with its wish, and its hits.
     fn in_lldb(self, condition: Option<&str>, id: i64) -> String {
         let own = condition.map(|own| format!("({own}) && ")).unwrap_or_default();
-        let (counter, comparison) = (format!("{HITS_KEY}{id}"), self.comparison());
-        format!("{own}[] {{ static unsigned {counter} = 0; return ++{counter} {comparison}; }}()")
+        let key = (id << 32) ^ (i64::from(self.count) << 3) ^ i64::from(self.operator as u8);
+        let comparison = self.comparison();
+        format!(
+            "{own}[](long long *all) {{ int n = 0; while (n < 510 && all[n] && all[n] != {key}) n += 2; \
+             all[n] = {key}; return ++all[n + 1] {comparison}; }}($_baton_hits)"
+        )
     }
 
     /// A line for `Wish.java`.
@@ -340,7 +345,8 @@ mod tests {
         };
         let itself = Told { condition: text("a"), hit_condition: text("3"), log_message: None };
         assert_eq!((told(">= 3"), told("> 2")), (itself, Told { hit_condition: text("3"), ..told("> 2") }));
-        let counted = "(a) && [] { static unsigned _baton_hits_7 = 0; return ++_baton_hits_7 %3 == 0; }()";
+        let counted = "(a) && [](long long *all) { int n = 0; while (n < 510 && all[n] && all[n] != 30064771101) \
+                       n += 2; all[n] = 30064771101; return ++all[n + 1] %3 == 0; }($_baton_hits)";
         assert_eq!(told("% 3"), Told { condition: text(counted), ..Told::default() });
         let failed = format!("error evaluating condition: \"{counted}\"");
         assert_eq!(with_own_condition(&failed, 7, "a", Some("% 3")), "error evaluating condition: \"(a)\"");

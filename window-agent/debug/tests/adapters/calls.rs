@@ -477,6 +477,56 @@ async fn hits_of_rust_count_under_lldb_dap() {
     hits_of_rust_count("lldb-dap").await;
 }
 
+/// A line with two places, each twice in turn.
+const TEMPLATE: &str = "int n = 0;
+template <class T> T twice(T x) {
+  n += 1;
+  return x + x; // here
+}
+int main() {
+  for (int i = 0; i < 4; i++) twice(i) + twice(i * 0.5);
+  return 0;
+}
+";
+
+/// What the program counts itself where a hit condition stops.
+async fn all_places_of_a_line_count_together(adapter: &str) {
+    let program = Program::built("program.cpp", TEMPLATE, "return x + x; // here");
+    for (hits, expected) in
+        [("2", "2"), ("= 5", "5"), ("% 3", "3 6"), ("<= 3", "1 2 3"), ("< 2", "1"), ("> 6", "7 8")]
+    {
+        let debugger = debugger(&program);
+        let wish =
+            SetBreakpoint { hit_condition: Some(hits.to_owned()), ..at(&program.source, program.line) };
+        debugger.set_breakpoint(wish).await.unwrap();
+        let start = debugger.configure(&program.start(adapter, "", false)).await.unwrap();
+        let mut waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+        let mut seen = Vec::new();
+        while let Waited::Stopped(stop) = waited {
+            seen.push(told(&debugger, &stop, "n").await.0);
+            let (session, thread) = (Some(&stop.session), stop.thread_id);
+            waited = debugger.resume(session, thread, Resume::Continue, wait_for(PATIENCE)).await.unwrap();
+        }
+        debugger.stop_all().await;
+        assert_eq!((hits, seen.join(" ").as_str()), (hits, expected));
+    }
+}
+
+#[tokio::test]
+async fn all_places_of_a_line_count_together_under_gdb() {
+    all_places_of_a_line_count_together("gdb").await;
+}
+
+#[tokio::test]
+async fn all_places_of_a_line_count_together_under_lldb_dap() {
+    all_places_of_a_line_count_together("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn all_places_of_a_line_count_together_under_codelldb() {
+    all_places_of_a_line_count_together("codelldb").await;
+}
+
 fn when(condition: &str) -> SetBreakpoint {
     SetBreakpoint { condition: Some(condition.to_owned()), ..SetBreakpoint::default() }
 }
