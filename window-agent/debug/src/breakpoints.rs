@@ -53,6 +53,15 @@ pub(crate) struct Binding {
     pub(crate) path: Option<String>,
     pub(crate) line: Option<u32>,
     pub(crate) message: Option<String>,
+    /// See [`Breakpoint::is_refused`].
+    pub(crate) is_refused: bool,
+}
+
+impl Binding {
+    /// Of one that cannot be had as it is.
+    pub(crate) fn refused(why: String) -> Self {
+        Self { message: Some(why), is_refused: true, ..Self::default() }
+    }
 }
 
 /// Everything that a session is to begin with.
@@ -309,6 +318,7 @@ impl Entry {
             message,
             actual_line,
             owner: self.owner.clone(),
+            is_refused: binding.is_some_and(|binding| binding.is_refused),
         }
     }
 }

@@ -107,6 +107,9 @@ pub struct Breakpoint {
     pub actual_line: Option<u32>,
     /// Who set it first; `None` for the user of the editor.
     pub owner: Option<String>,
+    /// The session's debugger cannot have it as it is, whatever code it loads later (`reason` `failed` of DAP's
+    /// `Breakpoint`, or a capability that it lacks): `message` says why.
+    pub is_refused: bool,
 }
 
 /// What to start or attach to.

@@ -140,6 +140,23 @@ pub(super) fn never_hit(breakpoint: &Breakpoint, view: &View) -> String {
     format!("Breakpoint {} ({place}) was never hit: {}", breakpoint.id, lower_first(&why))
 }
 
+/// Breakpoints that no debugger of a running program can have as they are.
+pub(super) fn refused(all: &[Breakpoint], view: &View) -> Option<String> {
+    let refused: Vec<&Breakpoint> = all.iter().filter(|breakpoint| breakpoint.is_refused).collect();
+    let line = |breakpoint: &&Breakpoint| {
+        let place = format!("{}:{}", view.relative(&breakpoint.path), breakpoint.line);
+        let why = breakpoint.message.as_deref().unwrap_or_default().trim_start_matches("not set: ");
+        format!("Breakpoint {} ({place}) is not set: {}", breakpoint.id, lower_first(&sentence(why)))
+    };
+    let mut lines: Vec<String> = refused.iter().take(MAX_TOLD).map(line).collect();
+    match refused.len().saturating_sub(MAX_TOLD) {
+        _ if refused.is_empty() => return None,
+        0 => {}
+        n_more => lines.push(format!("{n_more} more breakpoints are not set.")),
+    }
+    Some(lines.join("\n"))
+}
+
 fn why_never_hit(breakpoint: &Breakpoint) -> String {
     match (&breakpoint.message, breakpoint.actual_line, breakpoint.verified) {
         (Some(message), _, _) => sentence(message),
@@ -305,6 +322,30 @@ mod tests {
             expect![
                 "The program ended with exit code 1. Breakpoint 3 (src/main.py:9) was never hit: the line was not reached. Breakpoint 3 (src/main.py:9) was never hit: the line was not reached with its condition true. Breakpoint 3 (src/main.py:9) was never hit: the debugger moved it to line 12. Breakpoint 3 (src/main.py:9) was never hit: line 9 has no code."
             ],
+        );
+    }
+
+    #[test]
+    fn what_a_debugger_refuses_is_told_and_what_may_still_be_loaded_is_not() {
+        let at = |line: u32, is_refused| Breakpoint {
+            id: i64::from(line),
+            path: "/w/a.sh".into(),
+            line,
+            message: Some("not set: it cannot count".to_owned()),
+            is_refused,
+            ..Breakpoint::default()
+        };
+        let told = |all: &[Breakpoint]| refused(all, &View::new(["/w".into()]));
+        assert_eq!(told(&[at(1, false)]), None);
+        assert_eq!(
+            told(&[at(1, false), at(2, true)]).unwrap(),
+            "Breakpoint 2 (a.sh:2) is not set: it cannot count."
+        );
+        let many: Vec<Breakpoint> = (1..=7).map(|line| at(line, true)).collect();
+        assert!(
+            told(&many)
+                .unwrap()
+                .ends_with("(a.sh:5) is not set: it cannot count.\n2 more breakpoints are not set.")
         );
     }
 

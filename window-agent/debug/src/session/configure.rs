@@ -116,7 +116,7 @@ impl Session {
                     sources.push(source);
                 }
                 Err(message) => {
-                    let binding = Binding { message: Some(message), ..Binding::default() };
+                    let binding = Binding::refused(message);
                     self.outputs.push_back(Output::Bound { id: wanted.id, binding });
                 }
             }
@@ -151,7 +151,7 @@ impl Session {
             }
         } else {
             for &id in ids {
-                let binding = Binding { message: Some(response.error_text()), ..Binding::default() };
+                let binding = Binding::refused(response.error_text());
                 self.outputs.push_back(Output::Bound { id, binding });
             }
         }
@@ -194,7 +194,7 @@ impl Session {
         };
         let told = triggers::tell(kind, wanted.as_deref(), able);
         for (id, message) in told.refused {
-            let binding = Binding { message: Some(message), ..Binding::default() };
+            let binding = Binding::refused(message);
             self.outputs.push_back(Output::Bound { id, binding });
         }
         if let Purpose::Breakpoints { ids, .. } = &mut purpose {
@@ -236,6 +236,7 @@ fn to_binding(told: body::Breakpoint) -> Binding {
             (false, Some("breakpoint.provisionalBreakpoint") | None, _) => Some(NO_CODE.to_owned()),
             (_, message, _) => message.map(str::to_owned),
         },
+        is_refused: !is_verified && message.is_some() && told.reason.as_deref() == Some("failed"),
         path: told.source.path,
         line: told.line,
     }

@@ -191,6 +191,20 @@ async fn a_process_is_attached_to() {
     assert!(running.wait().unwrap().success());
 }
 
+/// The first answer says it, and not the end alone.
+#[tokio::test]
+async fn a_start_says_which_breakpoints_its_debugger_cannot_have() {
+    let desk = desk().await;
+    desk.debug("set_breakpoint", json!({"file": "main.c", "line": 8, "condition": "nosuch == 3"})).await;
+    desk.debug("set_breakpoint", json!({"file": "main.c", "line": 20})).await;
+    let launched = desk.debug("launch", json!({"program": "main", "adapter": GDB})).await;
+    assert_eq!(launched.value["state"], "stopped", "{launched:#?}");
+    let told = "(main.c:8) is not set: no symbol \"nosuch\" in current context.";
+    assert!(desk.stable(&launched.text).contains(told), "{}", launched.text);
+    let went_on = desk.debug("continue", json!({})).await;
+    assert!(went_on.text.contains("No symbol \"nosuch\""), "{}", went_on.text);
+}
+
 #[tokio::test]
 async fn a_program_without_debug_information_still_runs() {
     let desk = desk().await;

@@ -9,6 +9,7 @@ use super::arguments::given;
 use super::{Call, Reply, details, fault, text};
 use crate::programs::{self, BETWEEN_PARTS, Configured, Parts};
 use crate::window::Stopped;
+use crate::words;
 use baton_agent_base::fault::{Fault, Kind};
 use baton_agent_base::launch_config::inputs::Answers;
 use baton_agent_base::object::Object;
@@ -198,7 +199,14 @@ impl Call<'_> {
             }
         }
         let id = waited.session().clone();
+        // The end of a program tells this of all that were not hit.
+        let is_over = matches!(waited, Waited::Completed(_));
         let mut reply = self.about_wait(waited).await?;
+        if !is_over {
+            let lines = programs::breakpoints_of(self.window, &self.caller).await;
+            let refused = words::refused(&lines, &self.speaker.view);
+            reply.text.extend(refused.map(|refused| format!("\n{refused}")));
+        }
         let status = debugger.status(Some(&id)).await;
         let adapter = status.map(|status| status.adapter).unwrap_or_default();
         reply.text = format!("Session {id} ({adapter}). {}", reply.text);
