@@ -116,6 +116,9 @@ pub struct Adapter {
     pub(crate) tells_exit_code: bool,
     /// Its exit code of a program that a signal ended is 256 less the signal's number.
     pub(crate) masks_signals: bool,
+    /// Its exit code of a program that a signal ended is the signal's number. The program stops at all others than
+    /// SIGKILL before.
+    pub(crate) tells_signals_as_codes: bool,
     /// What stands before the exit code in the words of one that sends no `exited`: in its console, or on its own
     /// standard streams.
     pub(crate) exit_code_sign: Option<String>,

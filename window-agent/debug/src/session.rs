@@ -495,7 +495,11 @@ impl Session {
             "process" => self.pid = read::<body::Process>(&body).system_process_id.or(self.pid),
             "breakpoint" => self.on_breakpoint_event(&body),
             "exited" => {
-                self.exit_code = read::<body::Exited>(&body).exit_code;
+                let body::Exited { exit_code, signal } = read(&body);
+                self.exit_code = exit_code;
+                if let Some(signal) = signal {
+                    self.signal = Some(signal).filter(|signal| !signal.is_empty());
+                }
                 if self.terminated && !self.runs_in_terminal {
                     self.end(Ending::Plain);
                 } else if !self.terminated && self.phase != Phase::Terminating {

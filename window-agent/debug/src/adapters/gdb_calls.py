@@ -15,6 +15,7 @@ A step into a function ends in what makes its arguments, a text or an iterator: 
 """
 
 import re
+import signal
 import sys
 
 import gdb
@@ -91,6 +92,7 @@ class Calls:
                 (gdb.events.cont, self.events._cont, self.on_cont),
                 (gdb.events.stop, self.events._on_stop, self.on_stop),
                 (gdb.events.inferior_call, self.events._on_inferior_call, self.on_call),
+                (gdb.events.exited, self.events._on_exit, self.on_exit),
             )
             for name in ("inferior_running", "_suppress_cont", "send_event"):
                 getattr(self.events, name)
@@ -126,6 +128,16 @@ class Calls:
             for breakpoint in event.breakpoints:
                 self.tell_failure(breakpoint)
         self.events._on_stop(event)
+
+    def on_exit(self, event):
+        """Theirs tells a program that a signal ended as one that exited with 0."""
+        number = None if hasattr(event, "exit_code") else gdb.convenience_variable("_exitsignal")
+        try:
+            name = "" if number is None else signal.Signals(int(number)).name
+        except ValueError:
+            name = "signal %d" % int(number)
+        self.events.send_event("exited", {"exitCode": getattr(event, "exit_code", 0), "signal": name})
+        self.events._on_exit(event)
 
     def mend_log_points(self):
         kind = getattr(sys.modules.get("gdb.dap.breakpoint"), "_PrintBreakpoint", None)

@@ -39,6 +39,8 @@ bodies! {
     /// `exited`.
     Exited {
         exit_code: Option<i64>,
+        /// Not of DAP: the signal that ended the program, empty when none did. Baton's part of gdb knows it.
+        signal: Option<String>,
     }
 
     /// `output`.

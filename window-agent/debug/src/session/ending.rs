@@ -153,17 +153,32 @@ impl Session {
                 self.outputs.push_back(Output::Answer { ticket, result });
             }
         }
-        let signal = self.signal.take().or_else(|| self.masked_signal());
+        let signal = self.ended_by();
         // Some tell a plain end of a program that a signal has ended.
         let exit_code = self.exit_code.filter(|code| signal.is_none() || *code != 0);
         self.outputs.push_back(Output::Ended(End { exit_code, signal, how }));
     }
 
-    /// The signal that an exit code most likely stands for.
-    fn masked_signal(&self) -> Option<String> {
-        let code = self.exit_code.filter(|_| self.adapter.masks_signals)?;
-        // -1 to -3 are what programs say themselves.
-        let name = name_of_signal(256 - code).filter(|name| code <= 252 && is_fatal(name))?;
+    /// The signal that ended the program, surely or most likely.
+    fn ended_by(&mut self) -> Option<String> {
+        let last = self.signal.take();
+        let Some(code) = self.exit_code else { return last };
+        // No program has a code below 0.
+        if let Some(name) = name_of_signal(-code) {
+            self.exit_code = None;
+            return Some(name.to_owned());
+        }
+        // One that the program handles does not end it.
+        let is_other = self.adapter.tells_signals_as_codes && last.as_deref() != name_of_signal(code);
+        if let Some(last) = last.filter(|_| !is_other) {
+            return Some(last);
+        }
+        let name = match code {
+            9 if self.adapter.tells_signals_as_codes => name_of_signal(code),
+            // -1 to -3 are what programs say themselves.
+            ..=252 if self.adapter.masks_signals => name_of_signal(256 - code).filter(|name| is_fatal(name)),
+            _ => None,
+        }?;
         Some(format!("{name}, or exited with code {code} itself"))
     }
 }

@@ -135,7 +135,65 @@ async fn the_death_of_the_program(adapter: &str) {
         ),
         "{ended:?}"
     );
+    let told = match adapter {
+        "gdb" | "delve" => Some("the program was ended by SIGKILL"),
+        "lldb-dap" | "codelldb" => Some("the program was ended by SIGKILL, or exited with code 9 itself"),
+        _ => None,
+    };
+    if let (Some(told), Ok(Waited::Completed(end))) = (told, &ended) {
+        assert_eq!(end.note.as_deref(), Some(told), "{end:?}");
+    }
     until_gone(&program, &session).await;
+}
+
+const SIGNALED: &str = "#include <signal.h>
+#include <stdlib.h>
+static void handle(int number) { (void)number; }
+int main(int argc, char **argv) {
+  signal(SIGUSR1, handle);
+  raise(atoi(argv[argc - 1]));
+  return 3;
+}
+";
+
+async fn what_ended_a_program_is_told(adapter: &str) {
+    let program = Program::built("program.c", SIGNALED, "return 3;");
+    let is_gdb = adapter == "gdb";
+    let killed = "the program was ended by SIGKILL";
+    let killed = if is_gdb { killed.to_owned() } else { format!("{killed}, or exited with code 9 itself") };
+    for (number, expected) in [
+        ("9", (killed.as_str(), (!is_gdb).then_some(9))),
+        ("15", ("the program was ended by SIGTERM", (!is_gdb).then_some(15))),
+        // It handles this one.
+        ("10", ("", Some(3))),
+    ] {
+        let debugger = debugger(&program);
+        let start = debugger.configure(&program.start(adapter, number, false)).await.unwrap();
+        let mut waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+        if let Waited::Stopped(stop) = &waited {
+            assert_ne!(number, "9", "{stop:?}");
+            let resumed =
+                debugger.resume(Some(&stop.session), stop.thread_id, Resume::Continue, wait_for(PATIENCE));
+            waited = resumed.await.unwrap();
+        }
+        let Waited::Completed(end) = waited else { panic!("{waited:?}") };
+        assert_eq!((end.note.as_deref().unwrap_or_default(), end.exit_code), expected, "{number}: {end:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_ended_a_program_is_told_under_gdb() {
+    what_ended_a_program_is_told("gdb").await;
+}
+
+#[tokio::test]
+async fn what_ended_a_program_is_told_under_lldb_dap() {
+    what_ended_a_program_is_told("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn what_ended_a_program_is_told_under_codelldb() {
+    what_ended_a_program_is_told("codelldb").await;
 }
 
 async fn the_end_of_the_engine(adapter: &str) {
