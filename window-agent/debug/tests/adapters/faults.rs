@@ -196,6 +196,42 @@ async fn what_ended_a_program_is_told_under_codelldb() {
     what_ended_a_program_is_told("codelldb").await;
 }
 
+const SIGNALED_GO: &str = r#"package main
+
+import (
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+)
+
+func main() {
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGUSR1)
+	number, _ := strconv.Atoi(os.Args[1])
+	syscall.Kill(os.Getpid(), syscall.Signal(number))
+	<-heard
+	os.Exit(3)
+}
+"#;
+
+#[tokio::test]
+async fn what_ended_a_program_is_told_under_delve() {
+    let program = Program::built("program.go", SIGNALED_GO, "<-heard");
+    for (number, expected) in [
+        ("9", ("the program was ended by SIGKILL", None)),
+        ("15", ("the program was ended by SIGTERM", None)),
+        // It handles this one.
+        ("10", ("", Some(3))),
+    ] {
+        let debugger = debugger(&program);
+        let start = debugger.configure(&program.start("delve", number, false)).await.unwrap();
+        let waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+        let Waited::Completed(end) = waited else { panic!("{waited:?}") };
+        assert_eq!((end.note.as_deref().unwrap_or_default(), end.exit_code), expected, "{number}: {end:?}");
+    }
+}
+
 async fn the_end_of_the_engine(adapter: &str) {
     let program = Program::of(adapter);
     let debugger = debugger(&program);

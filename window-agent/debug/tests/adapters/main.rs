@@ -9,6 +9,7 @@
 )]
 
 mod attach;
+mod beginnings;
 mod calls;
 mod collections;
 mod cores;
