@@ -114,7 +114,7 @@ fn check_object(at: &str, shape: &Shape, given: Object, problems: &mut Problems)
                 let known: Vec<&str> = properties.keys().map(String::as_str).collect();
                 let path: String = path.chars().take(MAX_SHOWN).collect();
                 match closest(&name, &known) {
-                    Some(closest) => format!("unknown argument {path:?}, did you mean {closest:?}"),
+                    Some(closest) => format!("unknown argument {path:?} (did you mean {closest:?}?)"),
                     None => {
                         is_stranger = true;
                         format!("unknown argument {path:?}")
@@ -169,7 +169,7 @@ fn check_value(path: &str, shape: &Shape, value: Value, problems: &mut Problems)
     };
     if !is_type(&shape.kind, &value) || !is_within(shape, &value) {
         problems.push(|| match slip(shape, &value) {
-            Some(meant) => format!("{path:?} is {}, did you mean {meant:?}", shown(&value)),
+            Some(meant) => format!("{path:?} is {} (did you mean {meant:?}?)", shown(&value)),
             None => format!("{path:?} must be {}, got {}", wanted(shape), shown(&value)),
         });
         return None;
@@ -390,7 +390,7 @@ mod tests {
             "set_breakpoint",
             json!({"path": "a.py", "line": 4}),
             expect![[
-                r#"set_breakpoint: unknown argument "line", did you mean "line_number"; unknown argument "path", did you mean "file_path"."#
+                r#"set_breakpoint: unknown argument "line" (did you mean "line_number"?); unknown argument "path" (did you mean "file_path"?)."#
             ]],
         );
         check_call(

@@ -478,3 +478,37 @@ async fn clearing_all_breakpoints_takes_those_on_functions_too() {
     let cleared = desk.call("remove_breakpoint", json!({"clear_all": true})).await;
     assert_eq!(cleared.value["message"], "There were no breakpoints.", "{cleared:#?}");
 }
+
+/// Library code can be stepped into by whoever asks for it, and by nobody else.
+#[tokio::test]
+async fn library_code_is_within_reach_of_just_my_code() {
+    let desk = Desk::open().await;
+    std::fs::write(desk.path("dump.py"), "import json\ntext = json.dumps([1])\nprint(text)\n").unwrap();
+    desk.debug("set_breakpoint", json!({"file": "dump.py", "line": 2})).await;
+    for (options, expected) in [
+        (json!({}), "dump.py"),
+        (json!({"justMyCode": true}), "dump.py"),
+        (json!({"justMyCode": false}), "json/__init__.py"),
+    ] {
+        desk.debug("launch", json!({"program": "dump.py", "arguments": options})).await;
+        let stepped = desk.debug("step_in", json!({})).await;
+        assert!(stepped.text.contains(expected), "{options}: {}", stepped.text);
+        assert_eq!(stepped.text.contains("json/__init__.py"), expected != "dump.py", "{}", stepped.text);
+        desk.debug("terminate", json!({})).await;
+    }
+}
+
+#[tokio::test]
+async fn all_breakpoints_of_a_file_are_removed_at_once() {
+    let desk = Desk::open().await;
+    for (file, line) in [("main.py", 2), ("main.py", 9), ("count.py", 3)] {
+        desk.debug("set_breakpoint", json!({"file": file, "line": line})).await;
+    }
+    let removed = desk.debug("remove_breakpoint", json!({"file": "main.py"})).await;
+    assert_eq!(removed.value["breakpoints"], json!([]));
+    assert_eq!(removed.text, "2 breakpoints removed. No breakpoints are left in this file.");
+    let again = desk.debug("remove_breakpoint", json!({"file": "main.py"})).await;
+    assert!(again.text.starts_with("No breakpoint of yours was there. "), "{}", again.text);
+    let launched = desk.debug("launch", json!({"program": "count.py"})).await;
+    assert_eq!(launched.value["snapshot"]["line"], 3, "{launched:#?}");
+}

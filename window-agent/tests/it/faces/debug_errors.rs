@@ -18,7 +18,7 @@ async fn what_is_missing_is_said_in_the_documents_words() {
         (json!({"action": "set_breakpoint"}), "set_breakpoint requires file+line or function"),
         (
             json!({"action": "remove_breakpoint", "line": 3}),
-            "remove_breakpoint requires file+line or function",
+            "remove_breakpoint requires file+line or function, or file for all of yours in it",
         ),
         (json!({"action": "variables"}), "variables requires variable_ref or scope_id"),
         (json!({"action": "disassemble"}), "instruction_count is required for disassemble"),
@@ -125,7 +125,7 @@ async fn bad_input_leaves_the_session_intact() {
     let desk = Desk::open().await;
     desk.debug("launch", json!({"program": "main.py"})).await;
     for (arguments, sentence) in [
-        (json!({"action": "lunch"}), "\"action\" is the string \"lunch\", did you mean \"launch\"."),
+        (json!({"action": "lunch"}), "\"action\" is the string \"lunch\" (did you mean \"launch\"?)."),
         (json!({"action": "jump"}), "\"action\" must be one of"),
         (json!({}), "\"action\" is missing"),
         (json!({"action": "continue", "speed": 3}), "unknown argument \"speed\""),

@@ -52,7 +52,7 @@ impl Call<'_> {
         }
         let given = arguments.file.as_deref().unwrap_or_default();
         let path = programs::file_of_breakpoint(self.window, &self.caller, given).await?;
-        let line = arguments.line.unwrap_or_default();
+        let Some(line) = arguments.line else { return self.remove_breakpoints_of(&path).await };
         let which = RemoveBreakpoint::Location { path: path.clone(), line, owner: self.caller.owner() };
         let removed = self.window.debugger.remove_breakpoint(which).await;
         if matches!(removed, Err(DebugError::NoSuchBreakpoint { .. })) {
@@ -61,6 +61,29 @@ impl Call<'_> {
         removed.map_err(|error| self.fault(error))?;
         let all = self.breakpoints_of(&path).await;
         self.about_breakpoints("Breakpoint removed", &all, line).await
+    }
+
+    /// All that the client set in a file.
+    async fn remove_breakpoints_of(&self, path: &std::path::Path) -> Result<Reply, Fault> {
+        let mut doomed = self.breakpoints_of(path).await;
+        doomed.retain(|breakpoint| breakpoint.owner == self.caller.owner());
+        if doomed.is_empty() {
+            outside::own(self.window, path.to_owned()).await?;
+        }
+        for breakpoint in &doomed {
+            let removed = self.window.debugger.remove_breakpoint(RemoveBreakpoint::Id(breakpoint.id)).await;
+            // Somebody else may have been faster.
+            if !matches!(removed, Err(DebugError::NoSuchBreakpoint { .. })) {
+                removed.map_err(|error| self.fault(error))?;
+            }
+        }
+        let heading = match doomed.len() {
+            0 => "No breakpoint of yours was there".to_owned(),
+            1 => "Breakpoint removed".to_owned(),
+            n => format!("{n} breakpoints removed"),
+        };
+        let all = self.breakpoints_of(path).await;
+        self.about_breakpoints(&heading, &all, 1).await
     }
 
     async fn breakpoints_of(&self, path: &std::path::Path) -> Vec<Breakpoint> {

@@ -8,7 +8,9 @@ use super::arguments::Arguments;
 /// Whether the arguments hold what their action cannot do without; an empty text is a missing one.
 pub(super) fn check(arguments: &Arguments) -> Result<(), Fault> {
     let given = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
-    let has_place = given(&arguments.function) || (given(&arguments.file) && arguments.line.is_some());
+    let is_removal = arguments.action == Action::RemoveBreakpoint;
+    let has_place =
+        given(&arguments.function) || (given(&arguments.file) && (is_removal || arguments.line.is_some()));
     let action = arguments.action.name();
     let problem = match arguments.action {
         Action::Launch
@@ -20,7 +22,8 @@ pub(super) fn check(arguments: &Arguments) -> Result<(), Fault> {
             "attach requires pid or port".to_owned()
         }
         Action::SetBreakpoint | Action::RemoveBreakpoint if !has_place => {
-            format!("{action} requires file+line or function")
+            let all = if is_removal { ", or file for all of yours in it" } else { "" };
+            format!("{action} requires file+line or function{all}")
         }
         Action::SetBreakpoint | Action::RemoveBreakpoint
             if given(&arguments.function) && (given(&arguments.file) || arguments.line.is_some()) =>
@@ -89,7 +92,7 @@ mod tests {
                 {"action":"launch"}: program is required for launch
                 {"action":"attach"}: attach requires pid or port
                 {"action":"set_breakpoint"}: set_breakpoint requires file+line or function
-                {"action":"remove_breakpoint"}: remove_breakpoint requires file+line or function
+                {"action":"remove_breakpoint"}: remove_breakpoint requires file+line or function, or file for all of yours in it
                 {"action":"set_instruction_breakpoint"}: instruction_reference is required for set_instruction_breakpoint
                 {"action":"remove_instruction_breakpoint"}: instruction_reference is required for remove_instruction_breakpoint
                 {"action":"data_breakpoint_info"}: name is required for data_breakpoint_info
@@ -126,6 +129,7 @@ mod tests {
                 json!({"action": "attach", "host": "localhost"}),
                 json!({"action": "set_breakpoint", "file": "a.py"}),
                 json!({"action": "set_breakpoint", "file": "a.py", "line": 3}),
+                json!({"action": "remove_breakpoint", "file": "a.py"}),
                 json!({"action": "set_breakpoint", "function": "main"}),
                 json!({"action": "set_breakpoint", "function": "main", "file": "a.py", "line": 3}),
                 json!({"action": "variables", "scope_id": 3}),
@@ -137,6 +141,7 @@ mod tests {
                 {"action":"attach","host":"localhost"}: attach requires pid or port
                 {"action":"set_breakpoint","file":"a.py"}: set_breakpoint requires file+line or function
                 {"action":"set_breakpoint","file":"a.py","line":3}: fine
+                {"action":"remove_breakpoint","file":"a.py"}: fine
                 {"action":"set_breakpoint","function":"main"}: fine
                 {"action":"set_breakpoint","file":"a.py","function":"main","line":3}: set_breakpoint takes function or file+line, not both
                 {"action":"variables","scope_id":3}: fine

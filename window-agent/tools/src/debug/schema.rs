@@ -14,7 +14,8 @@ const APPROVALS: &str = "baton/approvals";
 
 const DESCRIPTION: &str = "Drive a debugger, one action per call. \
 launch: program or module (args, stdin, cwd, env, adapter, stop_on_entry), or configuration. attach: pid or port (host). \
-set_breakpoint, remove_breakpoint: file+line or function; also before launch and without session. \
+set_breakpoint, remove_breakpoint: file+line or function; also before launch and without session. remove_breakpoint: \
+file alone for all of yours in it. \
 set_/remove_instruction_breakpoint: instruction_reference. data_breakpoint_info: name; \
 set_/remove_data_breakpoint: data_id. continue, step_over, step_in, step_out: run and wait for the next stop. \
 pause. evaluate: expression. stack_trace, threads, scopes, variables (variable_ref or scope_id). \
