@@ -7,6 +7,7 @@ import { test } from 'node:test';
 
 import { connect } from './client.mjs';
 import { until } from './editor.mjs';
+import { isAlive } from './processes.mjs';
 import { stage } from './stage.mjs';
 
 let editor, window, client, folder;
@@ -226,6 +227,25 @@ test('a start that is ended before VS Code has come to a session runs nothing', 
     for (const name of ['found', 'ended']) {
         fs.rmSync(path.join(folder, name), { force: true });
     }
+});
+
+test('a program of Node that is ended while js-debug starts it does not run on', async () => {
+    const slow = (name) => path.join(folder, 'slow', name);
+    fs.mkdirSync(slow(''), { recursive: true });
+    // js-debug asks for the version first.
+    const waits = `: > '${slow('asked')}'; while [ ! -e '${slow('go')}' ]; do sleep 0.02; done`;
+    const script = `#!/bin/sh\nif [ "$1" = --version ]; then ${waits}; else echo $$ > '${slow('pid')}'; fi\nexec '${process.execPath}' "$@"\n`;
+    fs.writeFileSync(slow('node'), script, { mode: 0o755 });
+    const waiting = await client.call('start_debugging', { configuration_name: 'slow node', timeout: 1 });
+    assert.equal(waiting.status, 'timeout', JSON.stringify(waiting));
+    await until('js-debug starts it', () => fs.existsSync(slow('asked')));
+    const ended = await client.call('stop_debugging', {});
+    assert.equal(ended.status, 'success', JSON.stringify(ended));
+    fs.writeFileSync(slow('go'), '');
+    await until('it has begun', () => fs.existsSync(slow('pid')) && fs.readFileSync(slow('pid'), 'utf8').endsWith('\n'));
+    await until('it has ended', () => !isAlive(Number(fs.readFileSync(slow('pid'), 'utf8'))));
+    await idle();
+    fs.rmSync(slow(''), { recursive: true });
 });
 
 test('a compound: both parts run, and each stop names its session', async () => {

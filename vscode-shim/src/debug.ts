@@ -42,7 +42,8 @@ const EVENTS = new Set(['process', 'stopped', 'continued', 'thread', 'output', '
 /** Those that end a session. */
 const END_EVENTS = new Set(['exited', 'terminated']);
 const BREAKPOINTS = ['setBreakpoints', 'setFunctionBreakpoints'];
-const RESPONSES = new Set(['initialize', 'launch', 'attach', ...BREAKPOINTS]);
+const STARTS = new Set(['launch', 'attach']);
+const RESPONSES = new Set(['initialize', ...STARTS, ...BREAKPOINTS]);
 const ENDS = new Set(['disconnect', 'terminate']);
 const REQUESTS = new Set(['setExceptionBreakpoints', 'configurationDone', 'restart', ...ENDS, ...BREAKPOINTS, ...RESUMES]);
 
@@ -51,6 +52,14 @@ const WITH_SOURCE = new Set(['gotoTargets', 'breakpointLocations', 'source']);
 
 /** How long an end waits for the other parts of a compound: one of them may ask the person something. */
 const LONGEST_HOLD_MS = 30_000;
+
+/**
+ * The types of js-debug. Asked to end while it starts a program, it ends itself alone: the program begins a moment later,
+ * and runs on with no debugger.
+ */
+const ENDS_AFTER_START = new Set(['node', 'node-terminal', 'extensionHost', 'chrome', 'msedge'].flatMap((type) => [type, `pwa-${type}`]));
+/** How long it may take to start one that is to end. */
+const LONGEST_START_MS = 10_000;
 
 type Configuration = vscode.DebugConfiguration;
 interface ExceptionArguments {
@@ -86,11 +95,15 @@ interface Known {
     session: vscode.DebugSession;
     focus: StopFocus;
     passing: Passing;
+    /** Comes when the adapter has answered the start. */
+    started: Promise<void>;
     /** What an agent that comes later has to hear: what the adapter can, and where the program stands. */
     capabilities?: DapMessage;
     stopped?: DapMessage | undefined;
     /** It has ended by itself. */
     isOver?: boolean;
+    /** A client has ended it. */
+    isEnding?: boolean;
     /** It is ended because another part of its compound has not started. */
     isGivenUp?: boolean;
     /** VS Code has told the adapter which exceptions stop it; from now on it is the user who chooses. */
@@ -106,6 +119,8 @@ export class EditorDebugger implements vscode.Disposable {
     private readonly together = new Set<string>();
     /** Starts that are under way, and whether their client has given them up. */
     private readonly starting = new Map<string, boolean>();
+    /** Sessions of starts that were given up. */
+    private readonly turnedAway = new Set<string>();
     /** Ends of parts of compounds that are starting, by their starts. */
     private readonly held = new Map<string, (() => void)[]>();
     /** What a client chose. */
@@ -138,7 +153,7 @@ export class EditorDebugger implements vscode.Disposable {
             // Without a session VS Code would end all of them.
             if (known !== undefined) {
                 this.release(this.startOf(known.session));
-                await vscode.debug.stopDebugging(known.session);
+                await endStarted(known);
             }
             return {};
         });
@@ -147,7 +162,7 @@ export class EditorDebugger implements vscode.Disposable {
                 this.starting.set(start, true);
             }
             this.release(start);
-            await Promise.all(this.begunBy(start).map((known) => vscode.debug.stopDebugging(known.session)));
+            await Promise.all(this.begunBy(start).map(endStarted));
             return {};
         });
         connection.onRequest(AddEditorBreakpoint, (wish) => {
@@ -249,7 +264,7 @@ export class EditorDebugger implements vscode.Disposable {
                 const output = `Another part of ${compound?.name} did not start, so this one is ended.`;
                 this.tellMessage(known.session, { type: 'event', seq: 0, event: 'output', body: { category: 'important', output } }, true);
             }
-            await Promise.all(begun.map((known) => vscode.debug.stopDebugging(known.session)));
+            await Promise.all(begun.map(endStarted));
         }
         const refused = others.find((other) => other.status === 'rejected');
         if (refused !== undefined) {
@@ -285,10 +300,12 @@ export class EditorDebugger implements vscode.Disposable {
 
     /** Ends what nobody waits for any more. Before its adapter answers, VS Code takes no end of it. */
     private turnAway(session: vscode.DebugSession): vscode.DebugAdapterTracker {
+        this.turnedAway.add(session.id);
         return {
             onDidSendMessage: (message: DapMessage) => {
                 withoutDialog(message);
-                if (message.command === 'initialize') {
+                const isDue = ENDS_AFTER_START.has(session.type) ? isStartAnswer(message) : message.command === 'initialize';
+                if (isDue) {
                     void vscode.debug.stopDebugging(session);
                 }
             },
@@ -299,10 +316,17 @@ export class EditorDebugger implements vscode.Disposable {
         if (this.isGivenUp(this.startOf(session))) {
             return this.turnAway(session);
         }
-        const parent = session.parentSession && this.sessions.get(session.parentSession.id);
+        const parentId = session.parentSession?.id ?? '';
+        const parent = this.sessions.get(parentId);
+        if (parent?.isEnding === true || this.turnedAway.has(parentId)) {
+            // It ends with its parent, of which nobody hears any more.
+            return {};
+        }
         const isClients = this.startOf(session) !== null || parent?.focus.isClients === true;
         const passing = new Passing();
-        const known: Known = { session, focus: new StopFocus(session, isClients, () => passing.idle()), passing };
+        let setStarted = (): void => undefined;
+        const started = new Promise<void>((resolve) => (setStarted = resolve));
+        const known: Known = { session, focus: new StopFocus(session, isClients, () => passing.idle()), passing, started };
         const runs = this.runs.get(session.id) ?? { begun: 0, ended: 0 };
         runs.begun += 1;
         this.runs.set(session.id, runs);
@@ -324,6 +348,9 @@ export class EditorDebugger implements vscode.Disposable {
                     known.stopped = message.event === 'stopped' ? message : undefined;
                 } else if (message.event === 'terminated') {
                     known.isOver = true;
+                }
+                if (isStartAnswer(message)) {
+                    setStarted();
                 }
                 this.tellMessage(session, message, true);
             },
@@ -431,6 +458,7 @@ export class EditorDebugger implements vscode.Disposable {
             return;
         }
         this.runs.delete(session.id);
+        this.turnedAway.delete(session.id);
         this.onEnded(session);
     }
 
@@ -449,7 +477,7 @@ export class EditorDebugger implements vscode.Disposable {
         const start = this.startOf(session);
         if (start !== null && this.together.delete(start)) {
             const others = this.begunBy(start).filter((other) => other.session !== session);
-            others.forEach((other) => void vscode.debug.stopDebugging(other.session));
+            others.forEach((other) => void endStarted(other));
         }
     }
 
@@ -476,9 +504,23 @@ function failure(code: string, message: string): EditorStarted {
     return { failure: { code, message } };
 }
 
+function isStartAnswer({ type, command = '' }: DapMessage): boolean {
+    return type === 'response' && STARTS.has(command);
+}
+
+/** Ends a session; one whose adapter would leave its program behind when it has started that. */
+async function endStarted(known: Known): Promise<void> {
+    const { session, started } = known;
+    known.isEnding = true;
+    if (ENDS_AFTER_START.has(session.type)) {
+        await Promise.race([started, new Promise((resolve) => setTimeout(resolve, LONGEST_START_MS))]);
+    }
+    await vscode.debug.stopDebugging(session);
+}
+
 /** A program that could not be started is told to the client; VS Code would hold its own message open until it is closed. */
 function withoutDialog(message: DapMessage): void {
-    if ((message.command === 'launch' || message.command === 'attach') && message.success === false) {
+    if (isStartAnswer(message) && message.success === false) {
         const { error } = message.body ?? {};
         const told = error?.format === undefined ? { id: 0, format: message.message ?? '' } : error;
         message.body = { ...message.body, error: { ...told, showUser: false } };
