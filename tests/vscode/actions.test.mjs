@@ -358,7 +358,7 @@ test('exceptions: chosen before and during a session, and left to the user again
     const expectCrash = ({ snapshot }, line) => assert.deepEqual([snapshot.stopReason, snapshot.line], ['exception', line]);
     for (const [language, program, line] of [[JS, 'crash.js', 4], [PY, 'crash.py', 5]]) {
         await choose(language, language.filters);
-        expectCrash(await debug(language, 'launch', { program, stop_on_entry: false }), line);
+        expectCrash(await debug(language, 'launch', { program, stop_on_entry: false, timeout: 30 }), line);
         await debug(language, 'terminate');
         await choose(language, []);
         await debug(language, 'launch', { program, stop_on_entry: true });
