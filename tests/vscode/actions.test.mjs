@@ -369,7 +369,7 @@ test('exceptions: chosen before and during a session, and left to the user again
         await choose(language);
     }
     // Left to itself, debugpy stops where nobody catches.
-    expectCrash(await debug(PY, 'launch', { program: 'crash.py', stop_on_entry: false }), 5);
+    expectCrash(await debug(PY, 'launch', { program: 'crash.py', stop_on_entry: false, timeout: 30 }), 5);
     await debug(PY, 'terminate');
 });
 
@@ -523,12 +523,15 @@ for (const language of [JS, PY]) {
 }
 
 test('lcp: all tools, with every debugger at once', async () => {
-    await Promise.all(LANGUAGES.map(async (language) => {
+    // A step waits 5 s, which a machine that also starts a debugger can take.
+    const begun = await Promise.all(LANGUAGES.map(async (language) => {
+        const added = await call(language, 'lcp_add_breakpoint', { file: language.file, line: language.price[2], condition: language.cheese });
+        const { status, session_id } = await call(language, 'lcp_debug_launch', { program: language.program, args: [] });
+        assert.equal(status, 'started');
+        return { language, added, session_id };
+    }));
+    await Promise.all(begun.map(async ({ language, added, session_id }) => {
         const { file, price, call: at } = language;
-        const added = await call(language, 'lcp_add_breakpoint', { file, line: price[2], condition: language.cheese });
-        const begun = await call(language, 'lcp_debug_launch', { program: language.program, args: [] });
-        assert.equal(begun.status, 'started');
-        const { session_id } = begun;
         const step = (action) => call(language, 'lcp_debug_step', { session_id, action });
         const line = await call(language, 'lcp_add_breakpoint', { file, line: at });
         const stop = await step('continue');
