@@ -30,7 +30,7 @@ async function callInFlight(window) {
 async function expectLost(answer, goneAt) {
     const lost = await answer;
     const isKnown = lost.status === 'completed' && /was stopped/.test(lost.message);
-    assert.ok(isKnown || lost.code === 'outcome_unknown', JSON.stringify(lost));
+    assert.ok(isKnown || ['outcome_unknown', 'shutting_down'].includes(lost.code), JSON.stringify(lost));
     assert.ok(Date.now() - goneAt < LOST_MS, `told after ${Date.now() - goneAt} ms`);
 }
 

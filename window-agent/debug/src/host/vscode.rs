@@ -26,6 +26,7 @@ use crate::error::DebugError;
 use crate::host::inbox::{FromHost, Inbox};
 use crate::types::control::UserAct;
 use baton_agent_base::paths::{self, Given, Remote};
+use baton_agent_base::shim::ShimError;
 
 /// Of a start whose adapter VS Code did not come to.
 const UNREACHED: &str = "VS Code did not reach the debug adapter: its own message in the window says why, or the user \
@@ -33,6 +34,9 @@ const UNREACHED: &str = "VS Code did not reach the debug adapter: its own messag
 
 /// How long the adapter's own words may come after VS Code's, which do not say why.
 const WORDS_GRACE: Duration = Duration::from_millis(300);
+
+/// The code of a start that the window's end came into.
+const CLOSING: &str = "closing";
 
 /// Requests of the engine that wait here; it sends a handful at a time.
 const MAX_REQUESTS: usize = 1_024;
@@ -174,7 +178,8 @@ impl Host {
             let failure = match shim.ask::<StartInEditor>(start).await {
                 Ok(started) => started.failure,
                 Err(error) => {
-                    Some(Problem { code: String::new(), message: error.to_string(), args: Vec::new() })
+                    let code = if error == ShimError::Closed { CLOSING } else { "" };
+                    Some(Problem { code: code.to_owned(), message: error.to_string(), args: Vec::new() })
                 }
             };
             if let Some(problem) = failure {
@@ -191,6 +196,8 @@ impl Host {
             Some(_) if code == "untrusted" => {
                 self.inbox.tell(FromHost::Failed(DebugError::Untrusted { message })).await;
             }
+            // Nothing is wrong with what was to be started, and nobody knows whether it was.
+            Some(_) if code == CLOSING => self.inbox.tell(FromHost::Failed(DebugError::ShuttingDown)).await,
             Some(seq) => self.respond(seq, Err(message)).await,
             // It had begun; that it is over is told by its end.
             None => self.event("output", json!({"category": "important", "output": message})).await,
@@ -442,6 +449,7 @@ fn with_plain_paths(mut body: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use baton_proto::shim::EditorSession;
+    use tokio::io::AsyncReadExt as _;
 
     use baton_agent_base::shim::{FromExtension, Shim};
 
@@ -465,6 +473,24 @@ mod tests {
         }
         let Some(FromExtension::Request { params, .. }) = heard.recv().await else { panic!() };
         assert_eq!(params["command"], "threads");
+    }
+
+    #[tokio::test]
+    async fn a_start_that_the_windows_end_comes_into_is_not_blamed_for_it() {
+        let (agent, mut extension) = tokio::io::duplex(64 * 1024);
+        let (reader, writer) = tokio::io::split(agent);
+        let (shim, _keep) = Shim::open(reader, writer);
+        let (sender, mut to_engine) = mpsc::channel(16);
+        let start = serde_json::from_value(json!({"start": "1", "name": "orders"}));
+        let target = Target::Start(Box::new(start.unwrap()));
+        tokio::spawn(run(Editor::new(shim), target, CancellationToken::new(), Inbox { key: 1, sender }));
+        let Some((_, FromHost::Reached(requests))) = to_engine.recv().await else { panic!() };
+        let launch = json!({"seq": 1, "type": "request", "command": "launch", "arguments": {}});
+        requests.send(launch.to_string().into()).await.unwrap();
+        assert_ne!(extension.read(&mut [0; 1_024]).await.unwrap(), 0);
+        drop(extension);
+        let told = to_engine.recv().await;
+        assert!(matches!(told, Some((1, FromHost::Failed(DebugError::ShuttingDown)))), "{told:?}");
     }
 
     fn session(id: &str) -> EditorSession {
