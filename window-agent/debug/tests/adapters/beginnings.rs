@@ -34,6 +34,39 @@ async fn the_entry_of_javascript_is_its_first_line() {
     debugger.stop_all().await;
 }
 
+/// node's loader catches what a module throws at its top level: no debugger calls it uncaught. The filter of all
+/// exceptions stops there, and without it the output has the text and the line.
+#[tokio::test]
+async fn what_a_module_of_javascript_throws_at_its_top_level_is_told() {
+    const MODULE: &str = "export const shop = 'open';\nthrow new Error(`no ${shop} shop`);\n";
+    let program = Program::new("program.mjs", MODULE, "throw new Error");
+    for filter in [None, Some("all")] {
+        let debugger = debugger(&program);
+        let wish = filter.map(|filter| {
+            let trigger = Trigger::Exception { filter: filter.to_owned() };
+            vec![SetTrigger { trigger, condition: None, hit_condition: None, owner: None }]
+        });
+        debugger.set_exception_filters(None, wish).await.unwrap();
+        let start = debugger.configure(&program.start("js-debug", "", false)).await.unwrap();
+        let mut waited = debugger.start(start, wait_for(PATIENCE)).await.unwrap();
+        if let Waited::Stopped(stop) = &waited {
+            assert_eq!((stop.reason.as_str(), stop.line), ("exception", Some(2)), "{filter:?} {stop:#?}");
+            assert!(stop.text.as_deref().is_some_and(|text| text.contains("no open shop")), "{stop:#?}");
+            let go =
+                debugger.resume(Some(&stop.session), stop.thread_id, Resume::Continue, wait_for(PATIENCE));
+            waited = go.await.unwrap();
+        } else {
+            assert_eq!(filter, None, "{waited:?}");
+        }
+        let Waited::Completed(end) = waited else { panic!("{filter:?} {waited:?}") };
+        assert_eq!(end.exit_code, Some(1), "{end:?}");
+        assert!(
+            end.output.text.contains("program.mjs:2") && end.output.text.contains("no open shop"),
+            "{end:?}"
+        );
+    }
+}
+
 const C: &str = "int twice(int n) {
   return n * 2; // here
 }

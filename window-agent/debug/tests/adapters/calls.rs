@@ -1,6 +1,6 @@
 //! Functions that expressions and conditions call, as often as anybody likes, and steps into functions.
 
-use baton_agent_debug::types::{Evaluate, Paging, Resume, SetBreakpoint, Waited};
+use baton_agent_debug::types::{Evaluate, Paging, Phase, Resume, SetBreakpoint, Waited};
 
 use crate::collections::{brings_texts, told};
 use crate::programs::{PATIENCE, Program, debugger, wait_for};
@@ -127,6 +127,29 @@ async fn a_condition_that_fails_under_gdb_is_told() {
     let variables = stop.top_frame_variables.unwrap().variables;
     let sum = variables.iter().find(|variable| variable.name == "sum").map(|sum| sum.value.as_str());
     assert_eq!((sum, printed.as_str()), (Some("3"), ""));
+}
+
+/// An expression that gdb refuses is an answer; the program stands where it did, and goes on from there.
+#[tokio::test]
+async fn a_cast_that_fails_under_gdb_leaves_the_program_stopped() {
+    let program = program();
+    let debugger = debugger(&program);
+    let stop = start_to_stop(&debugger, &program, "gdb").await;
+    for (expression, says) in [
+        ("(struct nosuch *)&sum", "No struct type named nosuch."),
+        ("(nosuch)sum", "No symbol \"nosuch\" in current context."),
+        ("sum.total", "Attempt to extract a component of a value that is not a structure."),
+    ] {
+        let frame_id = stop.call_stack[0].frame_id;
+        let wish = Evaluate { expression: expression.to_owned(), frame_id, context: None };
+        let refused = debugger.evaluate(wish).await.unwrap_err().to_string();
+        assert!(refused.contains(says), "{expression}: {refused}");
+        let status = debugger.status(Some(&stop.session)).await.unwrap();
+        assert_eq!(status.phase, Phase::Stopped, "{expression}");
+        assert_eq!(told(&debugger, &stop, "twice(sum)").await.0, "4", "{expression}");
+    }
+    step_to_next_line(&debugger, &stop).await;
+    debugger.stop_all().await;
 }
 
 const PLACES: &str = r#"#define SAME(name, given) static int name(int given) { return given; }
