@@ -60,6 +60,14 @@ impl Shape {
     }
 }
 
+/// What starts programs, and what sets breakpoints for them.
+const SETTERS: [(&str, &str); 4] = [
+    ("debug", "a call with `action` set_breakpoint"),
+    ("start_debugging", "a call of set_breakpoint"),
+    ("debug_start", "a call of debug_setBreakpoint"),
+    ("lcp_debug_launch", "a call of lcp_add_breakpoint"),
+];
+
 /// What is wrong: the first few things, and how many there are.
 #[derive(Debug, Default)]
 struct Problems {
@@ -67,6 +75,8 @@ struct Problems {
     n_all: usize,
     /// A name is like that of no argument.
     has_stranger: bool,
+    /// So is one of breakpoints, which no start takes.
+    has_breakpoints: bool,
 }
 
 impl Problems {
@@ -98,6 +108,10 @@ pub fn check(tool: &str, shape: &Shape, arguments: Option<Object>) -> Result<Obj
     if has_more && problems.has_stranger {
         hint.push_str(" What a launch configuration can have besides goes into `arguments`.");
     }
+    let setter = SETTERS.iter().find(|(start, _)| problems.has_breakpoints && *start == tool);
+    if let Some((_, setter)) = setter {
+        hint.push_str(&format!(" Breakpoints are set first, each by {setter}."));
+    }
     Err(Fault::new(Kind::InvalidArguments, message).hint(hint))
 }
 
@@ -109,7 +123,7 @@ fn check_object(at: &str, shape: &Shape, given: Object, problems: &mut Problems)
     for (name, value) in given {
         let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
         let Some(property) = properties.get(&name) else {
-            let mut is_stranger = false;
+            let (mut is_stranger, mut is_breakpoints) = (false, false);
             problems.push(|| {
                 let known: Vec<&str> = properties.keys().map(String::as_str).collect();
                 let path: String = path.chars().take(MAX_SHOWN).collect();
@@ -117,11 +131,13 @@ fn check_object(at: &str, shape: &Shape, given: Object, problems: &mut Problems)
                     Some(closest) => format!("unknown argument {path:?} (did you mean {closest:?}?)"),
                     None => {
                         is_stranger = true;
+                        is_breakpoints = at.is_empty() && ["breakpoint", "breakpoints"].contains(&&*name);
                         format!("unknown argument {path:?}")
                     }
                 }
             });
             problems.has_stranger |= is_stranger;
+            problems.has_breakpoints |= is_breakpoints;
             continue;
         };
         if value.is_null() && !shape.required.contains(&name) {

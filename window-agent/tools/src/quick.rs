@@ -118,10 +118,12 @@ impl Call<'_> {
                 let message = results::end(&completed, &self.view());
                 (completed.session, "terminated", Some(message))
             }
-            Waited::TimedOut { session, .. } | Waited::Interrupted { session, .. } => {
+            Waited::TimedOut { ref session, .. } | Waited::Interrupted { ref session, .. } => {
                 // Another call may have stopped it meanwhile.
-                let status = debugger.status(Some(&session)).await.map_err(results::fault)?;
-                (session, results::phase(status.phase), None)
+                let status = debugger.status(Some(session)).await.map_err(results::fault)?;
+                let status = results::phase(status.phase);
+                let message = results::runs_on(&waited).filter(|_| status == "running");
+                (session.clone(), status, message)
             }
         };
         let mut answer = object(json!({"sessionId": session.as_str(), "status": status}));

@@ -130,6 +130,10 @@ async fn bad_input_leaves_the_session_intact() {
         (json!({}), "\"action\" is missing"),
         (json!({"action": "continue", "speed": 3}), "unknown argument \"speed\""),
         (
+            json!({"action": "launch", "program": "main.py", "breakpoints": [{"file": "main.py", "line": 3}]}),
+            "Breakpoints are set first, each by a call with `action` set_breakpoint.",
+        ),
+        (
             json!({"action": "read_memory", "memory_reference": "0x0", "count": -4}),
             "\"count\" must be an integer from 0",
         ),

@@ -115,6 +115,8 @@ async fn names_are_fuzzy_and_environment_arrives() {
     assert!(ended["output"].as_str().unwrap().contains("ann"), "{ended:#}");
     let over = desk.refused("lcp_debug_step", json!({"session_id": id, "action": "next"})).await;
     assert_eq!(over.value["code"], "session_ended", "{over:#?}");
+    // In words that its client knows.
+    assert!(over.value["message"].as_str().unwrap().contains(id.as_str().unwrap()), "{over:#?}");
 }
 
 #[tokio::test]

@@ -116,6 +116,18 @@ async fn a_running_program_is_paused_and_its_status_is_true() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_started_says_what_it_printed() {
+    const SERVER: &str = "import http.server\nhere = http.server.HTTPServer(('127.0.0.1', 0), None)\nprint('serves', flush=True)\nhere.serve_forever()\n";
+    let desk = Desk::open().await;
+    std::fs::write(desk.path("server.py"), SERVER).unwrap();
+    let started = desk.call("debug_start", json!({"file": "server.py"})).await;
+    assert_eq!(started.value["status"], "running", "{started:#?}");
+    let message = "The program is still running: debug_pause stops it. Printed: serves";
+    assert_eq!(started.value["message"], message);
+    assert_eq!(desk.call("debug_stop", json!({})).await.value["status"], "terminated");
+}
+
+#[tokio::test]
 async fn a_program_that_ends_tells_why() {
     let desk = Desk::open().await;
     desk.call("debug_setBreakpoint", json!({"file": "main.py", "line": 3, "condition": "total > 100"})).await;

@@ -84,6 +84,8 @@ pub(super) fn status(status: Option<&Status>) -> Object {
     }))
 }
 
+const INTERRUPTED: &str = "The wait was interrupted; the program is still running.";
+
 /// How a program ended, with the end of what it printed.
 pub(super) fn end(completed: &Completed, view: &View) -> String {
     with_output(words::end(completed, view), &completed.output)
@@ -104,9 +106,20 @@ pub(super) fn continued(waited: Waited, view: &View) -> Object {
         Waited::TimedOut { output, waits_for_input, .. } => {
             running(&words::running("The program is still running.", waits_for_input), &output)
         }
-        Waited::Interrupted { output, .. } => {
-            running("The wait was interrupted; the program is still running.", &output)
+        Waited::Interrupted { output, .. } => running(INTERRUPTED, &output),
+    }
+}
+
+/// What is said of a program that has neither stopped nor ended since its start: a server, for one.
+pub(super) fn runs_on(waited: &Waited) -> Option<String> {
+    match waited {
+        Waited::TimedOut { output, waits_for_input, .. } => {
+            let text =
+                words::running("The program is still running: debug_pause stops it.", *waits_for_input);
+            Some(with_output(text, output))
         }
+        Waited::Interrupted { output, .. } => Some(with_output(INTERRUPTED.to_owned(), output)),
+        Waited::Stopped(_) | Waited::Completed(_) => None,
     }
 }
 
@@ -131,9 +144,7 @@ pub(super) fn place(waited: Waited, view: &View) -> Object {
             let text = "The program is still running: debug_continue waits on, debug_pause stops it.";
             nowhere(words::running(text, waits_for_input))
         }
-        Waited::Interrupted { .. } => {
-            nowhere("The wait was interrupted; the program is still running.".to_owned())
-        }
+        Waited::Interrupted { .. } => nowhere(INTERRUPTED.to_owned()),
     }
 }
 
