@@ -46,6 +46,12 @@ impl Wordless {
         Self::of(&variable.value, variable.kind.as_deref(), variable.variables_reference)
     }
 
+    /// Its class alone, where nobody asks for its parts: `Shop(...)`.
+    pub(crate) fn in_short(&self) -> String {
+        let parts = if self.class.is_empty() { "{...}" } else { "(...)" };
+        self.address.clone().unwrap_or_else(|| format!("{}{parts}", self.class))
+    }
+
     /// Its class and parts, one level deep: `Shop(sold=50)`, and `{x = 1, y = 2}` without a class.
     pub(crate) fn told(&self, body: &body::Variables) -> String {
         // debugpy puts what is not the program's into groups without a value.
@@ -101,8 +107,7 @@ pub(crate) fn without_addresses(text: &str) -> String {
 /// A part's value, without an address.
 fn inner(part: &body::Variable) -> String {
     match Wordless::of_variable(part) {
-        Some(Wordless { class, address: None }) if class.is_empty() => "{...}".to_owned(),
-        Some(Wordless { class, address: None }) => format!("{class}(...)"),
+        Some(wordless @ Wordless { address: None, .. }) => wordless.in_short(),
         Some(Wordless { address: Some(_), .. }) | None => {
             let value = without_addresses(&part.value);
             match value.char_indices().nth(MAX_PART) {

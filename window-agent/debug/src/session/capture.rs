@@ -92,6 +92,7 @@ impl Capture {
         step: Step,
         body: &Value,
         folders: &[PathBuf],
+        adapter: &Adapter,
     ) -> Vec<(&'static str, Value, Step)> {
         match step {
             Step::Stack => {
@@ -123,9 +124,13 @@ impl Capture {
                 return fetched.iter().enumerate().filter_map(variables).collect();
             }
             Step::Variables(which, at) => {
-                if let Some((_, variables)) = self.scopes_of(which).and_then(|scopes| scopes.get_mut(at)) {
+                let Some(scopes) = self.scopes_of(which) else { return Vec::new() };
+                if let Some((_, variables)) = scopes.get_mut(at) {
                     *variables = (!body.is_null()).then(|| read(body));
-                    return variables.as_ref().map(|body| parts(which, at, body)).unwrap_or_default();
+                }
+                let is_noise = noise(scopes, adapter);
+                if let Some((_, Some(variables))) = scopes.get_mut(at) {
+                    return parts(which, at, variables, is_noise);
                 }
             }
             Step::Parts(which, at, variable) => {
@@ -176,8 +181,8 @@ impl Capture {
     }
 }
 
-/// Takes out what tells nothing of the program.
-fn leave_noise_out(scopes: &mut Fetched, adapter: &Adapter) {
+/// Which variables of these scopes, by name and value, tell nothing of the program.
+fn noise<'a>(scopes: &Fetched, adapter: &'a Adapter) -> impl Fn(&str, &str) -> bool + use<'a> {
     let all = scopes.iter().filter_map(|(_, variables)| variables.as_ref());
     let names: BTreeSet<&str> =
         all.flat_map(|body| &body.variables).map(|variable| variable.name.as_str()).collect();
@@ -186,26 +191,41 @@ fn leave_noise_out(scopes: &mut Fetched, adapter: &Adapter) {
     if !of_file.iter().all(|name| names.contains(name.as_str())) {
         of_file = &[];
     }
-    let is_noise = |variable: &body::Variable| {
-        let written = format!("{} = {}", variable.name, variable.value);
-        let is = |noise: &String| written.starts_with(&noise.replace("{name}", &variable.name));
-        adapter.variable_noise.iter().any(is)
-    };
-    for variables in scopes.iter_mut().filter_map(|(_, variables)| variables.as_mut()) {
-        variables.variables.retain(|variable| !of_file.contains(&variable.name) && !is_noise(variable));
+    move |name, value| {
+        let written = format!("{name} = {value}");
+        let is = |noise: &String| written.starts_with(&noise.replace("{name}", name));
+        of_file.iter().any(|of_file| of_file == name) || adapter.variable_noise.iter().any(is)
     }
 }
 
-/// Asks for the parts of the first values that have no words.
-fn parts(which: Which, at: usize, body: &body::Variables) -> Vec<(&'static str, Value, Step)> {
-    let told = body.variables.iter().take(MAX_TOP_VARIABLES).enumerate();
-    let wordless = told.filter(|(_, body)| Wordless::of_variable(body).is_some());
-    let ask = |(place, body): (usize, &body::Variable)| {
-        let arguments =
-            json!({"variablesReference": body.variables_reference, "start": 0, "count": MAX_PARTS + 1});
-        ("variables", arguments, Step::Parts(which, at, place))
-    };
-    wordless.take(MAX_FETCHED).map(ask).collect()
+/// Takes out what tells nothing of the program.
+fn leave_noise_out(scopes: &mut Fetched, adapter: &Adapter) {
+    let is_noise = noise(scopes, adapter);
+    for variables in scopes.iter_mut().filter_map(|(_, variables)| variables.as_mut()) {
+        variables.variables.retain(|variable| !is_noise(&variable.name, &variable.value));
+    }
+}
+
+/// Asks for the parts of the first values that have no words, and are not left out once they have.
+fn parts(
+    which: Which,
+    at: usize,
+    body: &mut body::Variables,
+    is_noise: impl Fn(&str, &str) -> bool,
+) -> Vec<(&'static str, Value, Step)> {
+    let mut asked = Vec::new();
+    for (place, variable) in body.variables.iter_mut().take(MAX_TOP_VARIABLES).enumerate() {
+        let Some(wordless) = Wordless::of_variable(variable) else { continue };
+        let in_short = wordless.in_short();
+        if is_noise(&variable.name, &in_short) {
+            variable.value = in_short;
+        } else if asked.len() < MAX_FETCHED {
+            let reference = variable.variables_reference;
+            let arguments = json!({"variablesReference": reference, "start": 0, "count": MAX_PARTS + 1});
+            asked.push(("variables", arguments, Step::Parts(which, at, place)));
+        }
+    }
+    asked
 }
 
 /// The name of the signal whose number was evaluated.
@@ -265,7 +285,7 @@ mod tests {
             let mut capture = Capture::new(1, 1, event, Instant::now());
             let frames: Vec<Value> = (1..).zip(paths).map(|(id, path)| frame(id, path)).collect();
             let stack = json!({"stackFrames": frames});
-            let requests = capture.take(Step::Stack, &stack, &[PathBuf::from("/w")]);
+            let requests = capture.take(Step::Stack, &stack, &[PathBuf::from("/w")], &Adapter::editor());
             requests.iter().map(|(_, arguments, _)| arguments["frameId"].clone()).collect::<Vec<_>>()
         };
         let (library, packaged, own) = ("/usr/lib/json.py", "/w/node_modules/a.js", "/w/shop.py");
@@ -304,6 +324,26 @@ mod tests {
         let told = captured.scopes[0].1.as_ref().unwrap();
         let names: Vec<&str> = told.variables.iter().map(|variable| variable.name.as_str()).collect();
         assert_eq!(names, ["this", "thistle", "other"]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_not_asked_for() {
+        let adapter = Adapter {
+            variable_noise: vec!["this = global(".to_owned()],
+            file_variables: vec!["module".to_owned()],
+            ..Adapter::editor()
+        };
+        let mut capture = Capture::new(1, 1, body::Stopped::default(), Instant::now());
+        capture.captured.scopes = vec![(body::Scope::default(), None)];
+        let variable = |(name, kind): (&str, &str)| json!({"name": name, "value": kind, "type": kind, "variablesReference": 7});
+        let all =
+            [("this", "global"), ("module", "Module"), ("shop", "Shop"), ("that", "global")].map(variable);
+        let asked = capture.take(Step::Variables(Which::Top, 0), &json!({"variables": all}), &[], &adapter);
+        let places: Vec<Step> = asked.into_iter().map(|(_, _, step)| step).collect();
+        assert_eq!(places, [2, 3].map(|place| Step::Parts(Which::Top, 0, place)));
+        let captured = capture.into_captured(&BTreeMap::new(), &adapter);
+        let told = &captured.scopes[0].1.as_ref().unwrap().variables;
+        assert_eq!(told.iter().map(|variable| variable.name.as_str()).collect::<Vec<_>>(), ["shop", "that"]);
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl Session {
         if step == Step::Signal {
             self.signal = capture::signal_name(body).filter(|signal| is_fatal(signal)).map(str::to_owned);
         }
-        let requests = capture.take(step, body, &self.folders);
+        let requests = capture.take(step, body, &self.folders, self.adapter);
         for (command, arguments, step) in requests {
             if step == Step::Scopes(Which::Top) {
                 let frame_id = read::<body::Named>(&arguments).frame_id;
