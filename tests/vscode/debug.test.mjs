@@ -102,6 +102,28 @@ for (const name of ['wait', 'wait.js']) {
     });
 }
 
+test('what a client asks of a stop goes before what VS Code asks, and once', async () => {
+    const log = path.join(folder, 'messages.jsonl');
+    await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
+    const launch = { action: 'launch', program: 'bill.py', arguments: { messagesTo: log }, timeout: 60 };
+    const launched = await client.call('debug', launch);
+    assert.equal(launched.state, 'stopped', JSON.stringify(launched));
+    for (let n = 0; n < 3; n += 1) {
+        const begin = fs.readFileSync(log, 'utf8').length;
+        const next = await client.call('debug', { action: 'step_over' });
+        assert.equal(next.state, 'stopped', JSON.stringify(next));
+        const messages = fs.readFileSync(log, 'utf8').slice(begin).trim().split('\n').map((line) => JSON.parse(line));
+        const asked = messages.slice(messages.findIndex(({ event }) => event === 'stopped')).filter(({ command }) => command);
+        // Of the stop before, VS Code may ask for the rest of the stack at any time.
+        const isWhole = ({ command, args }) => command === 'stackTrace' && args.startFrame === 0 && args.levels > 1;
+        const threads = asked.findIndex(({ command }) => command === 'threads');
+        assert.ok(asked.findIndex(isWhole) < threads || threads === -1, JSON.stringify(asked));
+        assert.equal(asked.filter(isWhole).length, 1, JSON.stringify(asked));
+    }
+    await client.call('debug', { action: 'terminate' });
+    await client.clear();
+});
+
 test('the user presses continue while the client does not wait', async () => {
     const set = await client.call('set_breakpoint', { file_path: 'bill.py', line_number: 9 });
     const stop = await client.call('start_debugging', { configuration_name: 'bill' });

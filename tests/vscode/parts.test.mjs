@@ -200,25 +200,67 @@ test('a stop of a program that ends before it is shown keeps none of the next fr
     assert.ok(!(await asked('/c.js', () => parts.bring('/c.js'))), 'the user works there');
 });
 
-test('a request is answered as soon as its answer passes, one of VS Code\'s own serves it, and a refusal is told', async () => {
-    const passing = new parts.Passing();
+/** The requests of one session, and what VS Code is asked of them. */
+function passingOne() {
     const asked = [];
     const customRequest = (command, args) => new Promise((resolve, reject) => asked.push({ command, args, resolve, reject }));
+    return { passing: new parts.Passing({ customRequest }), asked };
+}
+
+test('what a stop is asked ahead serves one request each, until something may have changed it', async () => {
+    const { passing, asked } = passingOne();
+    const stop = () => passing.onReceived({ type: 'event', seq: 0, event: 'stopped', body: { threadId: 5 } });
+    const commands = () => asked.map(({ command }) => command);
+    const settled = () => new Promise((resolve) => setImmediate(resolve));
+    stop();
+    assert.deepEqual(commands(), [], 'the user let it run, or it is the first');
+    passing.onResume();
+    stop();
+    assert.deepEqual(commands(), ['stackTrace'], 'at once: VS Code hears of the stop behind it');
+    asked[0].resolve({ stackFrames: [{ id: 7 }, { id: 8 }] });
+    await settled();
+    const scopes = [{ variablesReference: 1, presentationHint: 'locals' }, { variablesReference: 2, expensive: true }, { variablesReference: 3 }];
+    asked[1].resolve({ scopes });
+    await settled();
+    assert.deepEqual(asked.slice(1).map(({ command, args }) => [command, args]), [['scopes', { frameId: 7 }], ['variables', { variablesReference: 1 }]]);
+
+    const stack = { startFrame: 0, threadId: 5, levels: 20 };
+    assert.equal((await passing.send('stackTrace', stack)).stackFrames.length, 2);
+    assert.deepEqual(await passing.send('scopes', { frameId: 7 }), { scopes });
+    assert.equal(asked.length, 3);
+    void passing.send('stackTrace', stack);
+    assert.deepEqual(commands().slice(3), ['stackTrace'], 'a second time it is asked again');
+    for (const [seq, command] of ['threads', 'setVariable'].entries()) {
+        passing.onSent({ type: 'request', seq, command, arguments: {} });
+    }
+    void passing.send('variables', { variablesReference: 1 });
+    assert.deepEqual(commands().slice(4), ['variables'], 'somebody set one');
+
+    passing.onResume();
+    stop();
+    asked[5].reject(new Error('gone'));
+    await assert.rejects(passing.send('stackTrace', stack), /gone/, 'a refusal is for whom asks');
+    stop();
+    assert.equal(asked.length, 6, 'each lets it run once');
+});
+
+test('a request is answered as soon as its answer passes, one of VS Code\'s own serves it, and a refusal is told', async () => {
+    const { passing, asked } = passingOne();
     const pass = (seq, command, args) => passing.onSent({ type: 'request', seq, command, arguments: args });
     const answer = (request_seq, body, success = true) => passing.onReceived({ type: 'response', seq: 0, request_seq, success, body });
-    const scopes = passing.send({ customRequest }, 'scopes', { frameId: 1 });
+    const scopes = passing.send('scopes', { frameId: 1 });
     assert.equal(pass(1, 'scopes', { frameId: 2 }), false, 'of another frame');
     assert.equal(pass(2, 'scopes', { frameId: 1 }), true);
     assert.equal(pass(3, 'scopes', { frameId: 1 }), false, 'it has passed already');
     answer(1, 'of another');
     answer(2, 'ours');
     assert.equal(await scopes, 'ours', 'VS Code has not answered yet');
-    const refused = passing.send({ customRequest }, 'variables', { variablesReference: 9 });
+    const refused = passing.send('variables', { variablesReference: 9 });
     pass(4, 'variables', { variablesReference: 9 });
     answer(4, undefined, false);
     asked.at(-1).reject(new Error('gone'));
     await assert.rejects(refused, /gone/);
-    const threads = passing.send({ customRequest }, 'threads', undefined);
+    const threads = passing.send('threads', undefined);
     let isIdle = false;
     const idle = passing.idle().then(() => (isIdle = true));
     await new Promise((resolve) => setTimeout(resolve, 60));

@@ -284,11 +284,14 @@ export class EditorDebugger implements vscode.Disposable {
             return { refusal: 'the session has ended' };
         }
         known.focus.onClient(command);
+        if (RESUMES.has(command)) {
+            known.passing.onResume();
+        }
         if (WITH_SOURCE.has(command)) {
             addressSource(args);
         }
         try {
-            return { body: await known.passing.send(known.session, command, args) };
+            return { body: await known.passing.send(command, args) };
         } catch (error) {
             return { refusal: reason(error) };
         }
@@ -323,7 +326,7 @@ export class EditorDebugger implements vscode.Disposable {
             return {};
         }
         const isClients = this.startOf(session) !== null || parent?.focus.isClients === true;
-        const passing = new Passing();
+        const passing = new Passing(session);
         let setStarted = (): void => undefined;
         const started = new Promise<void>((resolve) => (setStarted = resolve));
         const known: Known = { session, focus: new StopFocus(session, isClients, () => passing.idle()), passing, started };

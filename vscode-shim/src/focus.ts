@@ -23,6 +23,7 @@ export interface DapMessage {
         output?: string;
         error?: { format?: string; showUser?: boolean };
         preserveFocusHint?: boolean;
+        threadId?: number;
         stackFrames?: StackFrame[];
         exceptionBreakpointFilters?: { filter: string }[];
         supportsExceptionFilterOptions?: boolean;
